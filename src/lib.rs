@@ -1,0 +1,11 @@
+//! Worca: a container-first orchestrator for coding agents.
+//!
+//! A folder is a room with one job. Upper floors use lower ones, never the other way; `tests/architecture.rs`
+//! holds the house together and docs/architecture.md draws it.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
+
+pub mod failure;
+pub mod home;
+pub mod ids;
+pub mod secret;
