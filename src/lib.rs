@@ -5,7 +5,11 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+pub mod agents;
+pub mod cli;
 pub mod failure;
+pub mod guardrails;
 pub mod home;
 pub mod ids;
 pub mod secret;
+pub mod spawn;
