@@ -10,5 +10,6 @@ pub mod events;
 pub mod failure;
 pub mod home;
 pub mod ids;
+pub mod runs;
 pub mod secret;
 pub mod store;
