@@ -5,11 +5,15 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+pub mod cli;
 pub mod clock;
 pub mod events;
 pub mod failure;
 pub mod home;
+pub mod http;
 pub mod ids;
+pub mod keys;
 pub mod runs;
 pub mod secret;
+pub mod server;
 pub mod store;
