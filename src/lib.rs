@@ -6,6 +6,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 pub mod failure;
+pub mod git;
 pub mod home;
 pub mod ids;
+pub mod runs;
 pub mod secret;
