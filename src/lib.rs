@@ -10,6 +10,7 @@ pub mod cli;
 pub mod clock;
 pub mod events;
 pub mod failure;
+pub mod git;
 pub mod guardrails;
 pub mod home;
 pub mod http;

@@ -1,8 +1,17 @@
 //! The command line: clap types and terminal output, one file per group of commands. Decides nothing.
 
+pub mod client;
+pub mod health;
 pub mod hook;
 pub mod keys;
+pub mod progress;
+pub mod run;
+pub mod runs;
+pub mod serve;
 pub mod shim;
+pub mod show;
+pub mod stop;
+pub mod text;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -33,9 +42,17 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Args),
+    Runs(runs::Args),
+    Show(show::Args),
+    Stop(stop::Args),
+    Serve(serve::Args),
     Keys(keys::KeysArgs),
+    Health(health::Args),
     /// Print the completion script of a shell
-    #[command(after_help = "Example:\n  worca completions bash > ~/.local/share/bash-completion/completions/worca")]
+    #[command(
+        after_help = "Example:\n  worca completions bash > ~/.local/share/bash-completion/completions/worca"
+    )]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -55,7 +72,13 @@ impl Cli {
     /// What the command reports; `main` prints it.
     pub async fn run(self) -> Result<Exit, Failure> {
         match self.command {
+            Command::Run(args) => run::run(args).await,
+            Command::Runs(args) => runs::run(args).await,
+            Command::Show(args) => show::run(args).await,
+            Command::Stop(args) => stop::run(args).await,
+            Command::Serve(args) => serve::run(args).await,
             Command::Keys(args) => keys::run(args).await,
+            Command::Health(args) => health::run(args).await,
             Command::Completions { shell } => {
                 clap_complete::generate(shell, &mut Self::command(), "worca", &mut std::io::stdout());
                 Ok(Exit::Done)

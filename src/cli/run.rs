@@ -199,8 +199,8 @@ async fn follow(
 
 fn absolute(path: &Path) -> Result<String, PromptError> {
     let shown = path.display().to_string();
-    let path = std::path::absolute(path)
-        .map_err(|source| PromptError::Absolute { path: shown.clone(), source })?;
+    let path =
+        std::path::absolute(path).map_err(|source| PromptError::Absolute { path: shown.clone(), source })?;
     path.into_os_string().into_string().map_err(|_| PromptError::Path(shown))
 }
 

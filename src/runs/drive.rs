@@ -51,12 +51,7 @@ impl Outcome {
 impl Inner {
     /// Brings a run from its worktree to its end. A store that fails for good ends it here; the next start
     /// finds it and makes it good.
-    pub(super) async fn drive(
-        &self,
-        run: &Run,
-        worktree: &Worktree,
-        asked: watch::Receiver<Option<Cause>>,
-    ) {
+    pub(super) async fn drive(&self, run: &Run, worktree: &Worktree, asked: watch::Receiver<Option<Cause>>) {
         let ended = async {
             self.settings.store.set_run_status(&run.id, RunStatus::Running, None).await?;
             let outcome = self.work(run, worktree, asked).await?;
@@ -99,8 +94,15 @@ impl Inner {
         let outcome = match self.settings.store.spawn_begins(begins).await {
             Ok(()) => {
                 self.record(&run.id, Event::AgentStarted { spawn: spawn.clone(), program }).await?;
-                self.run_agent(run, worktree, &spawn, &minted, self.settings.keys.base_url(&choice.slot), asked)
-                    .await
+                self.run_agent(
+                    run,
+                    worktree,
+                    &spawn,
+                    &minted,
+                    self.settings.keys.base_url(&choice.slot),
+                    asked,
+                )
+                .await
             }
             Err(error) => Err(error),
         };

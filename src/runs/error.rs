@@ -100,7 +100,8 @@ impl Explain for CreateRunError {
             Self::NotMounted { project, mounted } => {
                 let list = mounted.iter().map(|path| format!("`{}`", path.display()));
                 let list = list.collect::<Vec<_>>().join(", ");
-                let have = if list.is_empty() { "nothing is mounted".into() } else { format!("mounted: {list}") };
+                let have =
+                    if list.is_empty() { "nothing is mounted".into() } else { format!("mounted: {list}") };
                 Some(format!("`worca container up --project {}` mounts it; {have}", project.display()))
             }
             Self::Repository(error) => error.hint(),

@@ -33,7 +33,8 @@ impl Inner {
             Err(SaveError::Worktree(error)) => {
                 tracing::error!(run = %run.id, code = error.code(), %error, "the work could not be committed");
                 let place = worktree.tree();
-                let reason = format!("its work could not be committed and is in `{}`: {error}", place.display());
+                let reason =
+                    format!("its work could not be committed and is in `{}`: {error}", place.display());
                 (RunStatus::Failed, Some(reason))
             }
         };

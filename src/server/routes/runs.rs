@@ -81,8 +81,9 @@ impl<S: Send + Sync> FromRequestParts<S> for RunPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
         let wrong = |why: String| ApiError::from(RequestError::Parameter { name: "id", why });
-        let Path(text) =
-            Path::<String>::from_request_parts(parts, state).await.map_err(|error| wrong(error.body_text()))?;
+        let Path(text) = Path::<String>::from_request_parts(parts, state)
+            .await
+            .map_err(|error| wrong(error.body_text()))?;
         RunId::parse(&text).map(Self).map_err(|error| wrong(error.to_string()))
     }
 }
@@ -102,8 +103,8 @@ pub async fn list(
     State(app): State<App>,
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> ApiResult<Json<RunList>> {
-    let Query(query) = query
-        .map_err(|error| RequestError::Parameter { name: "limit", why: error.body_text() })?;
+    let Query(query) =
+        query.map_err(|error| RequestError::Parameter { name: "limit", why: error.body_text() })?;
     let limit = query.limit.unwrap_or(LIST);
     if !(1..=LIST_MOST).contains(&limit) {
         let why = format!("{limit} is not between 1 and {LIST_MOST}");
