@@ -106,10 +106,10 @@ pub fn judge(
 ) -> Result<Verdict, String> {
     let tool = call.get("tool_name").and_then(Value::as_str).ok_or("it names no tool")?;
     let input = call.get("tool_input").and_then(Value::as_object).ok_or("it has no tool input")?;
-    if let Some((_, field)) = NAMING.iter().find(|(name, _)| *name == tool) {
-        if !input.get(*field).is_some_and(Value::is_string) {
-            return Err(format!("{tool} without `{field}`"));
-        }
+    if let Some((_, field)) = NAMING.iter().find(|(name, _)| *name == tool)
+        && !input.get(*field).is_some_and(Value::is_string)
+    {
+        return Err(format!("{tool} without `{field}`"));
     }
     // A command line is not a path: rules on commands come with the sets that have them.
     if tool == "Bash" {
