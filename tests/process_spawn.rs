@@ -2,13 +2,14 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-mod support;
+#[path = "support/processes.rs"]
+mod proc;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use support::{PATIENCE, proc, until};
+use proc::{PATIENCE, until};
 use worca::spawn::{self, Agent, AgentEnd, AgentExit, SpawnError, SpawnRequest};
 
 /// One agent's folders. The mark stands in its environment, so that whatever it starts can be found.
@@ -514,19 +515,69 @@ async fn the_whole_tree_ends_when_core_is_killed() {
     place.all_gone().await;
 }
 
+/// What an agent of the same user sees of a process: `open` reads, the error's number otherwise.
+const PEEK: &str = r"
+import os, sys
+for pid in (int(open('../core').read()), os.getppid()):
+    for name in ('environ', 'mem', 'fd', 'maps'):
+        try:
+            f = os.listdir(f'/proc/{pid}/{name}') if name == 'fd' else open(f'/proc/{pid}/{name}', 'rb').read(1)
+            print(name, 'open', flush=True)
+        except PermissionError: print(name, 'denied', flush=True)
+        except OSError as e: print(name, e, flush=True)
+open('seen.new', 'w').write('1\n'); os.rename('seen.new', 'seen')
+os.kill(os.getpid(), 9)
+";
+
 #[tokio::test]
-async fn a_core_that_is_hardened_cannot_be_read_by_an_agent_of_its_user() {
+async fn an_agent_of_the_same_user_cannot_read_core_or_its_shim() {
+    // Root reads everything that the kernel shows; as root this test goes on as another user.
     let place = Place::new();
-    let mut core = place.core("open('ready','w').write('1\\n')\ntime.sleep(600)");
-    place.number("ready").await;
-    let owner = |pid: u32| {
-        std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(format!("/proc/{pid}/environ")).unwrap())
+    let run = |dumpable: &str| {
+        #[allow(clippy::disallowed_methods, reason = "the test starts itself as a small core")]
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "play_hardened_core", "--nocapture", "--test-threads=1", "--ignored"]);
+        command.env("PLAY_CORE_IN", place.folder.path()).env("PLAY_DUMPABLE", dumpable);
+        command.output().unwrap()
     };
-    // As root the owner does not show it; what the kernel asks is the attribute, which ptrace sees.
-    let shim = proc::parent(place.living()[0]);
-    assert!(shim.is_some());
-    assert_eq!(owner(core.id()), 0);
-    core.kill().unwrap();
-    core.wait().unwrap();
-    place.all_gone().await;
+    let text = |output: std::process::Output| {
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    };
+    let hardened = text(run("no"));
+    if rustix::process::getuid().is_root() {
+        assert!(hardened.contains("not dumpable"), "{hardened}");
+        return;
+    }
+    assert_eq!(hardened.matches("denied").count(), 8, "{hardened}");
+    let open = text(run("yes"));
+    assert!(open.contains("environ open"), "without the attribute core is readable: {open}");
+}
+
+#[tokio::test]
+#[ignore = "a part of the test above"]
+async fn play_hardened_core() {
+    let folder = PathBuf::from(std::env::var_os("PLAY_CORE_IN").unwrap());
+    std::fs::write(folder.join("core"), std::process::id().to_string()).unwrap();
+    if std::env::var_os("PLAY_DUMPABLE").unwrap() == "no" {
+        spawn::harden_self().unwrap();
+        assert_eq!(
+            rustix::process::dumpable_behavior().unwrap(),
+            rustix::process::DumpableBehavior::NotDumpable
+        );
+        println!("not dumpable");
+    }
+    let mut agent = spawn::start(SpawnRequest {
+        shim: Some(env!("CARGO_BIN_EXE_worca").into()),
+        program: "python3".into(),
+        arguments: vec!["-c".into(), PEEK.into()],
+        directory: folder.join("tree"),
+        home: folder.join("home"),
+        temporary: folder.join("tmp"),
+        environment: Vec::new(),
+        stdin: Vec::new(),
+    })
+    .await
+    .unwrap();
+    println!("{}", output(&mut agent).await);
+    println!("{}", agent.stderr_tail());
 }

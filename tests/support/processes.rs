@@ -1,6 +1,25 @@
-//! Looks at the machine's processes through `/proc`.
+//! Looks at the machine's processes through `/proc`, and waits for what it wants to see.
+#![allow(dead_code, reason = "each test program uses a part")]
 
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a condition may take on a busy machine before a test gives up.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits until `look` gives something; says what was last seen otherwise.
+pub async fn until<T, S: std::fmt::Debug>(what: &str, mut look: impl FnMut() -> Result<T, S>) -> T {
+    let since = Instant::now();
+    loop {
+        match look() {
+            Ok(found) => return found,
+            Err(seen) if since.elapsed() > PATIENCE => {
+                panic!("{what}: not within {PATIENCE:?}, last seen: {seen:?}")
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    }
+}
 
 /// Processes that are not yet over and have this text in their environment or arguments.
 pub fn marked(mark: &str) -> Vec<i32> {
