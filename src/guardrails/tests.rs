@@ -1,3 +1,4 @@
+#![allow(clippy::needless_pass_by_value, reason = "the callers read better")]
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -175,7 +176,8 @@ fn a_search_is_judged_by_what_lies_below_it() {
     ] {
         denied(stage.judge("Grep", input));
     }
-    for pattern in ["/run/secrets/*", "/**/token", "../../../core-t*", "/run/s*/x"] {
+    assert!(stage.judge("Glob", json!({ "pattern": "src/*/../../../../core-token" })).is_err());
+    for pattern in ["/run/secrets/*", "/**/token", "/{run,etc}/secrets/*", "../../../core-t*", "/run/s*/x"] {
         denied(stage.judge("Glob", json!({ "pattern": pattern })));
     }
 }
