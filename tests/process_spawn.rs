@@ -324,6 +324,14 @@ time.sleep(600)
 }
 
 #[tokio::test]
+async fn an_agent_that_signals_its_own_group_does_not_meet_its_shim() {
+    let place = Place::new();
+    let mut agent = place.sh("trap '' TERM; kill 0; echo still here; exit 4").await;
+    assert_eq!(output(&mut agent).await, "still here\n");
+    assert_eq!(finish(&mut agent).await.end, AgentEnd::Code(4));
+}
+
+#[tokio::test]
 async fn dropping_the_agent_ends_its_tree() {
     let place = Place::new();
     let mut agent = place.sh("setsid sleep 600 & echo ready; sleep 600").await;
@@ -500,6 +508,20 @@ async fn an_agent_that_kills_its_shim_ends_with_all_it_started_and_core_says_so(
     assert!(!proc::alive(place.number("daemon").await));
     assert_eq!(place.living(), Vec::<i32>::new());
     until("core's own helper was left alone", || proc::number_in(&place.path("kept"))).await;
+    core.kill().unwrap();
+    core.wait().unwrap();
+}
+
+#[tokio::test]
+async fn an_agent_that_stops_its_shim_is_found_out_and_ended() {
+    let place = Place::new();
+    let mut core = place.core("os.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(600)");
+    let exit = until("core tells the end", || {
+        std::fs::read_to_string(place.path("exit")).map_err(|e| e.to_string())
+    })
+    .await;
+    assert!(exit.contains("ShimKilled") && exit.contains("by_us: false"), "{exit}");
+    assert_eq!(place.living(), Vec::<i32>::new());
     core.kill().unwrap();
     core.wait().unwrap();
 }

@@ -15,7 +15,7 @@ pub enum AgentEnd {
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// Unknown: its shim was killed, which only the agent itself or the machine's owner can have done.
+    /// Unknown: its shim was killed or stopped, which only the agent itself or the machine's owner can have done.
     ShimKilled,
 }
 
@@ -182,6 +182,8 @@ mod unix {
     const UNRESPONSIVE: Duration = Duration::from_secs(75);
     /// From the shim's last word to its own end.
     const FAREWELL: Duration = Duration::from_secs(5);
+    /// How often a shim is looked at: one that its agent has stopped would never tell the end.
+    const LOOK: Duration = Duration::from_secs(1);
     /// Longest line that a shim writes.
     const MAX_REPORT: usize = 64 * 1024;
 
@@ -313,6 +315,9 @@ mod unix {
     ) -> AgentExit {
         let mut by_us = false;
         let mut until = None;
+        let number = shim.id().unwrap_or_default();
+        let mut look = tokio::time::interval(LOOK);
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let report = loop {
             let limit = async {
                 match until {
@@ -332,10 +337,11 @@ mod unix {
                     }
                     let _ = write.write_all(&[order]).await;
                 }
+                _ = look.tick() => if is_stopped(number) { break None },
                 () = limit => break None,
             }
         };
-        if tokio::time::timeout(FAREWELL, shim.wait()).await.is_err() {
+        if report.is_none() || tokio::time::timeout(FAREWELL, shim.wait()).await.is_err() {
             let _ = shim.start_kill();
             let _ = tokio::time::timeout(FAREWELL, shim.wait()).await;
         }
@@ -358,8 +364,16 @@ mod unix {
         u32::try_from(swept).unwrap_or(u32::MAX)
     }
 
+    #[cfg(target_os = "linux")]
+    use super::super::strays::is_stopped;
+
     #[cfg(not(target_os = "linux"))]
     async fn sweep() -> u32 {
         0
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn is_stopped(_shim: u32) -> bool {
+        false
     }
 }

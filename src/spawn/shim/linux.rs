@@ -54,6 +54,8 @@ pub(super) fn command(program: &Path, description: &Description) -> Command {
     let mut command = super::new_command(Path::new("/proc/self/exe"));
     command.arg0("worca").args(["shim", "--exec"]).arg(rustix::process::getpid().to_string());
     command.arg("--").arg(program).args(&description.arguments);
+    // A group of the agent's own: `kill 0`, which many scripts end with, must not reach the shim.
+    command.process_group(0);
     command
 }
 
