@@ -255,8 +255,7 @@ mod unix {
         let (told, exit) = watch::channel(None);
         let mut tasks = tokio::task::JoinSet::new();
         tasks.spawn(async move {
-            let exit = supervise(child, reports, write, orders).await;
-            told.send_replace(Some(exit));
+            supervise(child, reports, write, orders, told).await;
         });
         let tail = Arc::new(Mutex::new(Tail::default()));
         let kept = Arc::clone(&tail);
@@ -312,7 +311,8 @@ mod unix {
         mut reports: Lines<OwnedReadHalf>,
         mut write: OwnedWriteHalf,
         mut orders: mpsc::Receiver<u8>,
-    ) -> AgentExit {
+        told: watch::Sender<Option<AgentExit>>,
+    ) {
         let mut by_us = false;
         let mut until = None;
         let number = shim.id().unwrap_or_default();
@@ -341,21 +341,22 @@ mod unix {
                 () = limit => break None,
             }
         };
-        if report.is_none() || tokio::time::timeout(FAREWELL, shim.wait()).await.is_err() {
-            let _ = shim.start_kill();
-            let _ = tokio::time::timeout(FAREWELL, shim.wait()).await;
-        }
-        match report {
-            Some(Report::Ended { code, signal, ended, left }) => {
-                let end =
-                    code.map(AgentEnd::Code).or(signal.map(AgentEnd::Signal)).unwrap_or(AgentEnd::ShimKilled);
-                AgentExit { end, by_us, ended, left }
-            }
-            _ => {
-                let ended = sweep().await;
-                AgentExit { end: AgentEnd::ShimKilled, by_us, ended, left: 0 }
+        if let Some(Report::Ended { code, signal, ended, left }) = report {
+            let end =
+                code.map(AgentEnd::Code).or(signal.map(AgentEnd::Signal)).unwrap_or(AgentEnd::ShimKilled);
+            // Told before the shim itself is gone: nothing of the agent is left, and its pass may die now.
+            told.send_replace(Some(AgentExit { end, by_us, ended, left }));
+            if tokio::time::timeout(FAREWELL, shim.wait()).await.is_ok() {
+                return;
             }
         }
+        let _ = shim.start_kill();
+        let _ = tokio::time::timeout(FAREWELL, shim.wait()).await;
+        let ended = sweep().await;
+        told.send_if_modified(|told| {
+            let lost = AgentExit { end: AgentEnd::ShimKilled, by_us, ended, left: 0 };
+            told.is_none() && told.replace(lost).is_none()
+        });
     }
 
     #[cfg(target_os = "linux")]

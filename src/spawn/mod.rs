@@ -13,6 +13,11 @@
 //! the init of the machine. In the box core's end is the container's end; natively the kernel rules (Landlock
 //! signal scope) are what keeps an agent off both.
 
+#![cfg_attr(
+    not(unix),
+    allow(dead_code, reason = "agents are refused there; what would start them still compiles")
+)]
+
 mod agent;
 mod environment;
 mod error;
