@@ -106,10 +106,10 @@ pub fn judge(
 ) -> Result<Verdict, String> {
     let tool = call.get("tool_name").and_then(Value::as_str).ok_or("it names no tool")?;
     let input = call.get("tool_input").and_then(Value::as_object).ok_or("it has no tool input")?;
-    if let Some((_, field)) = NAMING.iter().find(|(name, _)| *name == tool) {
-        if !input.get(*field).is_some_and(Value::is_string) {
-            return Err(format!("{tool} without `{field}`"));
-        }
+    if let Some((_, field)) = NAMING.iter().find(|(name, _)| *name == tool)
+        && !input.get(*field).is_some_and(Value::is_string)
+    {
+        return Err(format!("{tool} without `{field}`"));
     }
     // A command line is not a path: rules on commands come with the sets that have them.
     if tool == "Bash" {
@@ -130,10 +130,17 @@ pub fn judge(
         // A pattern can lead elsewhere by itself; what stands before its first wildcard is a folder.
         let pattern = if tool == "Glob" { input.get("pattern") } else { input.get("glob") };
         if let Some(pattern) = pattern.and_then(Value::as_str) {
+            let wild = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
+            let (start, rest) = pattern.split_at_checked(wild).unwrap_or((pattern, ""));
+            if rest.split('/').any(|part| part == "..") {
+                return Err("a pattern that goes up after a wildcard".into());
+            }
+            // Half a name before a wildcard says nothing yet: the folder before it does.
             let start =
-                pattern.find(['*', '?', '[', '{']).and_then(|at| pattern.get(..at)).unwrap_or(pattern);
+                if rest.is_empty() { start } else { start.rsplit_once('/').map_or("", |(folder, _)| folder) };
+            let start = if pattern.starts_with('/') && start.is_empty() { "/" } else { start };
             let joined = paths::typed(base, directory, home).join(start);
-            named.push((joined.to_string_lossy().into_owned(), start.len() < pattern.len()));
+            named.push((joined.to_string_lossy().into_owned(), !rest.is_empty()));
         }
     }
     for (path, below) in named {

@@ -126,6 +126,8 @@ impl Launch {
         give("CLAUDE_CONFIG_DIR", config.into_os_string());
         give("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into());
         give("DISABLE_AUTOUPDATER", "1".into());
+        // For the same hook where it is called without a file (the image's managed settings).
+        give("WORCA_HOOK_POLICY", policy_file.into_os_string());
         Ok(SpawnRequest {
             shim: None,
             program: self.program,
