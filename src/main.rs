@@ -25,7 +25,10 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "error: the program could not start its threads\n  because: {error}");
+            let _ = writeln!(
+                std::io::stderr(),
+                "error: the program could not start its threads\n  because: {error}"
+            );
             return ExitCode::from(Exit::Failed as u8);
         }
     };

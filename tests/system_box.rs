@@ -100,9 +100,11 @@ fn the_box_is_as_closed_as_it_says() {
     }
     let keys = test.inspect("keys");
     assert!(keys["HostConfig"]["PortBindings"].as_object().is_none_or(serde_json::Map::is_empty));
-    assert!(keys["NetworkSettings"]["Ports"].as_object().is_none_or(|ports| {
-        ports.values().all(|binding| binding.is_null())
-    }));
+    assert!(
+        keys["NetworkSettings"]["Ports"]
+            .as_object()
+            .is_none_or(|ports| { ports.values().all(|binding| binding.is_null()) })
+    );
     // Ordinary work beside it: core answers, and what it must write it can write.
     assert_eq!(test.api("/api/status")["status"], "ok");
     test.inside("core", "touch /worca/x /tmp/x \"$HOME/x\" && rm /worca/x").ok();
@@ -146,13 +148,10 @@ fn the_real_compose_reads_lists_and_takes_down_what_up_made() {
     let logs = compose(&test, &["logs", "--no-color", "core"]).ok();
     assert!(!logs.trim().is_empty());
     compose(&test, &["down"]).ok();
-    let left = run("docker", [
-        "ps",
-        "--all",
-        "--quiet",
-        "--filter",
-        &format!("label=com.docker.compose.project={}", test.name),
-    ])
+    let left = run(
+        "docker",
+        ["ps", "--all", "--quiet", "--filter", &format!("label=com.docker.compose.project={}", test.name)],
+    )
     .ok();
     assert_eq!(left.trim(), "");
     test.up();
@@ -171,13 +170,10 @@ fn an_override_with_a_key_that_is_not_applied_is_refused_by_file_key_and_line() 
     std::fs::write(&file, "services:\n  core:\n    volumes:\n      - /var/run/docker.sock:/x\n").unwrap();
     let said = test.container(&["up"]).refused(78);
     assert!(said.contains("box.no-engine-socket"), "{said}");
-    let none = run("docker", [
-        "ps",
-        "--all",
-        "--quiet",
-        "--filter",
-        &format!("label=com.docker.compose.project={}", test.name),
-    ]);
+    let none = run(
+        "docker",
+        ["ps", "--all", "--quiet", "--filter", &format!("label=com.docker.compose.project={}", test.name)],
+    );
     assert_eq!(none.ok().trim(), "", "something was made");
     std::fs::remove_file(file).unwrap();
     test.up();
@@ -225,7 +221,15 @@ fn a_killed_core_leaves_no_agent_and_its_run_is_interrupted_with_its_work_safe()
     let project = test.project.to_str().unwrap().to_owned();
     let started = test
         .container(&[
-            "run", "--", "--project", &project, "--model", "rehearsal/slow", "--prompt", "Be slow", "--detach",
+            "run",
+            "--",
+            "--project",
+            &project,
+            "--model",
+            "rehearsal/slow",
+            "--prompt",
+            "Be slow",
+            "--detach",
             "--json",
         ])
         .ok();
@@ -239,10 +243,10 @@ fn a_killed_core_leaves_no_agent_and_its_run_is_interrupted_with_its_work_safe()
     let core = "pgrep -o -f 'worca serve$|worca serve '";
     test.inside("core", &format!("kill -9 $({core})"));
     eventually("core comes back", || {
-        let health = run("curl", ["--silent", "--fail", "--max-time", "2", &format!(
-            "http://127.0.0.1:{}/health",
-            test.port
-        )]);
+        let health = run(
+            "curl",
+            ["--silent", "--fail", "--max-time", "2", &format!("http://127.0.0.1:{}/health", test.port)],
+        );
         (health.code == 0).then_some(()).ok_or(health.err)
     });
     let found = eventually("the run has ended", || {
@@ -267,7 +271,15 @@ fn a_stopped_run_ends_with_its_agent_and_keeps_what_it_did() {
     let project = test.project.to_str().unwrap().to_owned();
     let started = test
         .container(&[
-            "run", "--", "--project", &project, "--model", "rehearsal/slow", "--prompt", "Be slow", "--detach",
+            "run",
+            "--",
+            "--project",
+            &project,
+            "--model",
+            "rehearsal/slow",
+            "--prompt",
+            "Be slow",
+            "--detach",
             "--json",
         ])
         .ok();

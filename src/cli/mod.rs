@@ -35,7 +35,9 @@ pub struct Cli {
 enum Command {
     Keys(keys::KeysArgs),
     /// Print the completion script of a shell
-    #[command(after_help = "Example:\n  worca completions bash > ~/.local/share/bash-completion/completions/worca")]
+    #[command(
+        after_help = "Example:\n  worca completions bash > ~/.local/share/bash-completion/completions/worca"
+    )]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
