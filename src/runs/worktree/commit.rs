@@ -122,7 +122,7 @@ impl Worktree {
         }
         let changed = self
             .indexed("diff-files", for_backup)
-            .args(["-z", "--name-only", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"])
+            .args(["-z", "--name-status", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"])
             .run()
             .await?
             .stdout;
@@ -132,20 +132,25 @@ impl Worktree {
             .run()
             .await?
             .stdout;
-        let mut paths = changed;
-        let mut nested = Vec::new();
+        // What is gone leaves the index first: a folder or a link may stand where it was.
+        let (mut gone, mut paths, mut nested) = (Vec::new(), Vec::new(), Vec::new());
+        let mut records = changed.split(|byte| *byte == 0);
+        while let (Some(letter), Some(path)) = (records.next(), records.next()) {
+            push_path(if letter == b"D" { &mut gone } else { &mut paths }, path);
+        }
         for path in new.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
-            if let Some(folder) = path.strip_suffix(b"/") {
-                nested.push(String::from_utf8_lossy(folder).into_owned());
-            } else {
-                paths.extend_from_slice(path);
-                paths.push(0);
+            match path.strip_suffix(b"/") {
+                Some(folder) => nested.push(String::from_utf8_lossy(folder).into_owned()),
+                None => push_path(&mut paths, path),
             }
         }
-        if !paths.is_empty() {
-            let update = self.indexed("update-index", for_backup);
-            let update = update.args(["-z", "--add", "--remove", "--replace", "--stdin"]).input(paths);
-            patiently(update).await?;
+        for (list, how) in [(gone, "--force-remove"), (paths, "--replace")] {
+            if !list.is_empty() {
+                let update = self
+                    .indexed("update-index", for_backup)
+                    .args(["-z", "--add", "--remove", how, "--stdin"]);
+                patiently(update.input(list)).await?;
+            }
         }
         Ok(nested)
     }
@@ -215,4 +220,9 @@ impl Worktree {
 
 fn index_name(for_backup: bool) -> &'static str {
     if for_backup { "backup-index" } else { "index" }
+}
+
+fn push_path(list: &mut Vec<u8>, path: &[u8]) {
+    list.extend_from_slice(path);
+    list.push(0);
 }
