@@ -1,8 +1,12 @@
 //! Putting everything in the tree on the run's branch, whatever state the agent left its git in. The agent's index,
 //! hooks, settings and HEAD take no part in it: core compares the tree with the branch's last commit itself.
 
+use super::files::make_accessible;
 use super::{Worktree, WorktreeError, WorktreeNote, patiently};
 use crate::git::{Call, CommitId, GitError, Person};
+
+/// How git says that it may not read something.
+const DENIED: &str = "Permission denied";
 
 /// What `commit_all` found and did.
 #[derive(Debug, Clone)]
@@ -56,7 +60,11 @@ impl Worktree {
             settle = settle.arg("-u");
         }
         patiently(settle.arg(new.as_str())).await?;
-        notes.extend(self.blocking(Self::put_right).await?);
+        match self.blocking(Self::put_right).await {
+            Ok(repaired) => notes.extend(repaired),
+            // The work is on the branch by now; only the agent's own git may stand on what it broke.
+            Err(error) => notes.push(WorktreeNote::NotRepaired { why: error.to_string() }),
+        }
         Ok(Saved { tip: new, made, notes })
     }
 
@@ -124,21 +132,27 @@ impl Worktree {
             .indexed("diff-files", for_backup)
             .args(["-z", "--name-status", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"])
             .run()
-            .await?
-            .stdout;
-        let new = self
-            .indexed("ls-files", for_backup)
-            .args(["-z", "--others", "--exclude-standard"])
-            .run()
-            .await?
-            .stdout;
+            .await?;
+        let new =
+            self.indexed("ls-files", for_backup).args(["-z", "--others", "--exclude-standard"]).run().await?;
+        for (command, output) in [("diff-files", &changed), ("ls-files", &new)] {
+            // Git goes on past what it may not read, with a warning.
+            if output.said.contains(DENIED) {
+                return Err(GitError::Failed {
+                    command: command.into(),
+                    stderr: output.said.clone(),
+                    exit: Some(0),
+                }
+                .into());
+            }
+        }
         // What is gone leaves the index first: a folder or a link may stand where it was.
         let (mut gone, mut paths, mut nested) = (Vec::new(), Vec::new(), Vec::new());
-        let mut records = changed.split(|byte| *byte == 0);
+        let mut records = changed.stdout.split(|byte| *byte == 0);
         while let (Some(letter), Some(path)) = (records.next(), records.next()) {
             push_path(if letter == b"D" { &mut gone } else { &mut paths }, path);
         }
-        for path in new.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
+        for path in new.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
             match path.strip_suffix(b"/") {
                 Some(folder) => nested.push(String::from_utf8_lossy(folder).into_owned()),
                 None => push_path(&mut paths, path),

@@ -238,8 +238,12 @@ impl Worktree {
             .time_limit(CHECKOUT_LIMIT)
             .run()
             .await?;
-        self.remember_tip(&self.base)?;
-        self.blocking(Self::hand_over_index).await
+        self.blocking(|worktree| {
+            worktree.hand_over_index()?;
+            // The last step: by this file a whole worktree is known from a half-made one.
+            worktree.remember_tip(&worktree.base)
+        })
+        .await
     }
 
     /// Undoes a half-made worktree: only what [`Worktree::make`] makes, and the branch only where it still stands.
