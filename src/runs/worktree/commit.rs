@@ -117,11 +117,26 @@ impl Worktree {
     }
 
     /// Makes core's index hold what is in the tree. Gives the repositories inside the tree, which are left out.
+    /// Files and folders that their owner may not read are made readable: else they would be missing without a word.
     pub(super) async fn stage(
         &self,
         from: &CommitId,
         for_backup: bool,
     ) -> Result<Vec<String>, WorktreeError> {
+        match self.try_stage(from, for_backup).await {
+            Err(WorktreeError::Git(GitError::Failed { stderr, .. })) if stderr.contains(DENIED) => {
+                self.blocking(|worktree| {
+                    make_accessible(&worktree.tree());
+                    Ok(())
+                })
+                .await?;
+                self.try_stage(from, for_backup).await
+            }
+            other => other,
+        }
+    }
+
+    async fn try_stage(&self, from: &CommitId, for_backup: bool) -> Result<Vec<String>, WorktreeError> {
         // A tracked file keeps its place in the index, so that only what changed is read again.
         let read = self.indexed("read-tree", for_backup).args(["--reset", from.as_str()]);
         if patiently(read.clone()).await.is_err() {

@@ -247,7 +247,7 @@ impl Worktree {
     }
 
     /// Undoes a half-made worktree: only what [`Worktree::make`] makes, and the branch only where it still stands.
-    async fn take_back(&self, branch_is_ours: bool) {
+    pub(super) async fn take_back(&self, branch_is_ours: bool) {
         if branch_is_ours {
             let call = self.on_objects("update-ref").args([
                 "--no-deref",

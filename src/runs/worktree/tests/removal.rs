@@ -182,7 +182,8 @@ async fn what_may_not_be_read_is_kept_all_the_same() {
             write(&worktree.tree().join(path), "written by the agent\n");
         }
         for path in ["closed/deep", "closed", "secret", "src/main.txt", "src"] {
-            std::fs::set_permissions(worktree.tree().join(path), std::fs::Permissions::from_mode(0)).unwrap();
+            std::fs::set_permissions(worktree.tree().join(path), std::fs::Permissions::from_mode(0o000))
+                .unwrap();
         }
         let saved = save(&worktree).await;
         let files = files_of(&bench, saved.tip.as_str());
