@@ -224,7 +224,6 @@ impl Settings {
     }
 }
 
-#[cfg(unix)]
 fn write(common: &Path, path: &Path, settings: &Settings, head: &str) -> Result<(), PrivateDirError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -244,7 +243,7 @@ fn write(common: &Path, path: &Path, settings: &Settings, head: &str) -> Result<
         if std::fs::read_link(&link).is_ok_and(|found| found == target) {
             continue;
         }
-        std::os::unix::fs::symlink(&target, &link).map_err(failed(&link))?;
+        make_link(&target, &link)?;
     }
     for name in ["exclude", "attributes"] {
         if let Some(bytes) = read_small(&common.join("info").join(name)) {
@@ -263,8 +262,14 @@ fn write(common: &Path, path: &Path, settings: &Settings, head: &str) -> Result<
     Ok(())
 }
 
+#[cfg(unix)]
+fn make_link(target: &Path, link: &Path) -> Result<(), PrivateDirError> {
+    let failed = |source| PrivateDirError::Write { path: link.to_owned(), source };
+    std::os::unix::fs::symlink(target, link).map_err(failed)
+}
+
 #[cfg(not(unix))]
-fn write(_: &Path, _: &Path, _: &Settings, _: &str) -> Result<(), PrivateDirError> {
+fn make_link(_: &Path, _: &Path) -> Result<(), PrivateDirError> {
     Err(PrivateDirError::Unsupported)
 }
 

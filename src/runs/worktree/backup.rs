@@ -32,7 +32,8 @@ impl Worktree {
         if index.exists() {
             // With the sizes and times that core knows already, only what changed is read.
             let target = self.private_path().join("backup-index");
-            std::fs::copy(&index, &target).map_err(|source| WorktreeError::file(&target, source))?;
+            let copied = tokio::fs::copy(&index, &target).await;
+            copied.map_err(|source| WorktreeError::file(&target, source))?;
         }
         let mut nested = self.stage(&footing.from, true).await?;
         nested.extend(self.submodules(true).await?);
@@ -65,7 +66,7 @@ impl Worktree {
         if !std::fs::symlink_metadata(&theirs).ok()?.is_file() {
             return None;
         }
-        std::fs::copy(&theirs, &copy).ok()?;
+        tokio::fs::copy(&theirs, &copy).await.ok()?;
         // An index that cannot be read or is half merged holds nothing that could be kept this way.
         let staged = self.object(self.on_objects("write-tree").env("GIT_INDEX_FILE", &copy)).await.ok();
         let _ = std::fs::remove_file(&copy);

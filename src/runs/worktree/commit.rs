@@ -1,8 +1,12 @@
 //! Putting everything in the tree on the run's branch, whatever state the agent left its git in. The agent's index,
 //! hooks, settings and HEAD take no part in it: core compares the tree with the branch's last commit itself.
 
+use super::files::make_accessible;
 use super::{Worktree, WorktreeError, WorktreeNote, patiently};
 use crate::git::{Call, CommitId, GitError, Person};
+
+/// How git says that it may not read something.
+const DENIED: &str = "Permission denied";
 
 /// What `commit_all` found and did.
 #[derive(Debug, Clone)]
@@ -56,7 +60,11 @@ impl Worktree {
             settle = settle.arg("-u");
         }
         patiently(settle.arg(new.as_str())).await?;
-        notes.extend(self.blocking(Self::put_right).await?);
+        match self.blocking(Self::put_right).await {
+            Ok(repaired) => notes.extend(repaired),
+            // The work is on the branch by now; only the agent's own git may stand on what it broke.
+            Err(error) => notes.push(WorktreeNote::NotRepaired { why: error.to_string() }),
+        }
         Ok(Saved { tip: new, made, notes })
     }
 
@@ -109,11 +117,26 @@ impl Worktree {
     }
 
     /// Makes core's index hold what is in the tree. Gives the repositories inside the tree, which are left out.
+    /// Files and folders that their owner may not read are made readable: else they would be missing without a word.
     pub(super) async fn stage(
         &self,
         from: &CommitId,
         for_backup: bool,
     ) -> Result<Vec<String>, WorktreeError> {
+        match self.try_stage(from, for_backup).await {
+            Err(WorktreeError::Git(GitError::Failed { stderr, .. })) if stderr.contains(DENIED) => {
+                self.blocking(|worktree| {
+                    make_accessible(&worktree.tree());
+                    Ok(())
+                })
+                .await?;
+                self.try_stage(from, for_backup).await
+            }
+            other => other,
+        }
+    }
+
+    async fn try_stage(&self, from: &CommitId, for_backup: bool) -> Result<Vec<String>, WorktreeError> {
         // A tracked file keeps its place in the index, so that only what changed is read again.
         let read = self.indexed("read-tree", for_backup).args(["--reset", from.as_str()]);
         if patiently(read.clone()).await.is_err() {
@@ -122,30 +145,41 @@ impl Worktree {
         }
         let changed = self
             .indexed("diff-files", for_backup)
-            .args(["-z", "--name-only", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"])
+            .args(["-z", "--name-status", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"])
             .run()
-            .await?
-            .stdout;
-        let new = self
-            .indexed("ls-files", for_backup)
-            .args(["-z", "--others", "--exclude-standard"])
-            .run()
-            .await?
-            .stdout;
-        let mut paths = changed;
-        let mut nested = Vec::new();
-        for path in new.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
-            if let Some(folder) = path.strip_suffix(b"/") {
-                nested.push(String::from_utf8_lossy(folder).into_owned());
-            } else {
-                paths.extend_from_slice(path);
-                paths.push(0);
+            .await?;
+        let new =
+            self.indexed("ls-files", for_backup).args(["-z", "--others", "--exclude-standard"]).run().await?;
+        for (command, output) in [("diff-files", &changed), ("ls-files", &new)] {
+            // Git goes on past what it may not read, with a warning.
+            if output.said.contains(DENIED) {
+                return Err(GitError::Failed {
+                    command: command.into(),
+                    stderr: output.said.clone(),
+                    exit: Some(0),
+                }
+                .into());
             }
         }
-        if !paths.is_empty() {
-            let update = self.indexed("update-index", for_backup);
-            let update = update.args(["-z", "--add", "--remove", "--replace", "--stdin"]).input(paths);
-            patiently(update).await?;
+        // What is gone leaves the index first: a folder or a link may stand where it was.
+        let (mut gone, mut paths, mut nested) = (Vec::new(), Vec::new(), Vec::new());
+        let mut records = changed.stdout.split(|byte| *byte == 0);
+        while let (Some(letter), Some(path)) = (records.next(), records.next()) {
+            push_path(if letter == b"D" { &mut gone } else { &mut paths }, path);
+        }
+        for path in new.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
+            match path.strip_suffix(b"/") {
+                Some(folder) => nested.push(String::from_utf8_lossy(folder).into_owned()),
+                None => push_path(&mut paths, path),
+            }
+        }
+        for (list, how) in [(gone, "--force-remove"), (paths, "--replace")] {
+            if !list.is_empty() {
+                let update = self
+                    .indexed("update-index", for_backup)
+                    .args(["-z", "--add", "--remove", how, "--stdin"]);
+                patiently(update.input(list)).await?;
+            }
         }
         Ok(nested)
     }
@@ -215,4 +249,9 @@ impl Worktree {
 
 fn index_name(for_backup: bool) -> &'static str {
     if for_backup { "backup-index" } else { "index" }
+}
+
+fn push_path(list: &mut Vec<u8>, path: &[u8]) {
+    list.extend_from_slice(path);
+    list.push(0);
 }

@@ -238,12 +238,16 @@ impl Worktree {
             .time_limit(CHECKOUT_LIMIT)
             .run()
             .await?;
-        self.remember_tip(&self.base)?;
-        self.blocking(Self::hand_over_index).await
+        self.blocking(|worktree| {
+            worktree.hand_over_index()?;
+            // The last step: by this file a whole worktree is known from a half-made one.
+            worktree.remember_tip(&worktree.base)
+        })
+        .await
     }
 
     /// Undoes a half-made worktree: only what [`Worktree::make`] makes, and the branch only where it still stands.
-    async fn take_back(&self, branch_is_ours: bool) {
+    pub(super) async fn take_back(&self, branch_is_ours: bool) {
         if branch_is_ours {
             let call = self.on_objects("update-ref").args([
                 "--no-deref",

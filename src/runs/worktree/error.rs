@@ -101,6 +101,11 @@ pub enum WorktreeNote {
         /// The file's name.
         what: String,
     },
+    /// A file that the agent's git keeps could not be written anew. The work is saved all the same.
+    NotRepaired {
+        /// Why.
+        why: String,
+    },
     /// An operation that was left half-way (a rebase, a merge) was ended; its files were moved aside.
     LeftHalfWay {
         /// The file or folder that showed it.
@@ -132,6 +137,9 @@ impl std::fmt::Display for WorktreeNote {
                 write!(f, "`{path}` is a repository of its own and not part of the commit")
             }
             Self::Repaired { what } => write!(f, "`{what}` had been changed and was written anew"),
+            Self::NotRepaired { why } => {
+                write!(f, "the worktree's own git files could not be put right: {why}")
+            }
             Self::LeftHalfWay { what } => {
                 write!(f, "`{what}` showed an operation left half-way; it was moved aside")
             }
