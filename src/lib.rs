@@ -5,7 +5,10 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+pub mod clock;
+pub mod events;
 pub mod failure;
 pub mod home;
 pub mod ids;
 pub mod secret;
+pub mod store;

@@ -1,1 +1,3 @@
+//! The `worca` program: parse, dispatch, exit code. Nothing else.
+
 fn main() {}
