@@ -5,10 +5,15 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+pub mod agents;
+pub mod cli;
 pub mod clock;
 pub mod events;
 pub mod failure;
+pub mod guardrails;
 pub mod home;
 pub mod ids;
+pub mod keys;
 pub mod secret;
+pub mod spawn;
 pub mod store;
