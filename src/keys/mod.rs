@@ -13,6 +13,7 @@ mod headers;
 mod keyring;
 pub mod pass;
 mod proxy;
+pub mod reach;
 mod rehearsal;
 pub mod secret_file;
 pub mod serve;

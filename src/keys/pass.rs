@@ -242,7 +242,13 @@ mod tests {
         let (live, pass) = passes.mint(bond()).unwrap();
         assert_eq!(pass.expose().len(), PREFIX.len() + 43);
         assert_eq!(passes.look_up(pass.expose()).unwrap().id, live.id);
-        for wrong in ["", "wp_", live.id.as_str(), &pass.expose()[3..], &format!("{}A", pass.expose())] {
+        for wrong in [
+            "",
+            "wp_",
+            live.id.as_str(),
+            pass.expose().trim_start_matches(PREFIX),
+            &format!("{}A", pass.expose()),
+        ] {
             assert_eq!(passes.look_up(wrong).unwrap_err(), Dead::Unknown);
         }
     }
@@ -284,6 +290,6 @@ mod tests {
         let passes = Passes::new(LONG, 2);
         let (live, pass) = passes.mint(bond()).unwrap();
         let shown = format!("{passes:?} {live:?} {pass:?}");
-        assert!(!shown.contains(&pass.expose()[3..]));
+        assert!(!shown.contains(pass.expose().trim_start_matches(PREFIX)));
     }
 }

@@ -163,7 +163,7 @@ impl Body for Download {
                     this.silence.broken();
                     this.seen = this.seen.saturating_add(data.len() as u64);
                     if let Some(scrub) = this.scrub.as_mut() {
-                        data = scrub.push(data);
+                        data = scrub.push(&data);
                         if data.is_empty() {
                             continue;
                         }

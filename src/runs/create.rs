@@ -24,7 +24,7 @@ impl Inner {
         let prompt = checked_prompt(&new.prompt)?;
         let guardrails = match &new.guardrails {
             Some(name) => SetName::parse(name).map_err(CreateRunError::Guardrails)?,
-            None => SetName::permissive(),
+            None => SetName::default(),
         };
         let model = new.model.as_deref().map(checked_model).transpose()?;
         let folder = self.checked_project(&new.project)?;
@@ -105,7 +105,7 @@ impl Inner {
     /// Who the repository says, else who core was told.
     async fn author(&self, repository: &Repository) -> Result<Person, CreateRunError> {
         let named =
-            host_person(&self.settings.git, Some(repository.top())).await.map_err(CreateRunError::Author)?;
+            host_person(&self.settings.git, Some(repository)).await.map_err(CreateRunError::Author)?;
         named.or_else(|| self.settings.person.clone()).ok_or(CreateRunError::NoPerson)
     }
 

@@ -222,8 +222,10 @@ async fn start(request: SpawnRequest) -> Result<Agent, Outcome> {
 /// Waits for a wish to end the agent, or for its end.
 async fn stop_when_asked(stopper: &Stopper, mut asked: watch::Receiver<Option<Cause>>) -> Option<Cause> {
     let wish = async {
-        match asked.wait_for(Option::is_some).await {
-            Ok(cause) => *cause,
+        // Copied out at once: the guard of the value must not be held over an await.
+        let cause = asked.wait_for(Option::is_some).await.map(|cause| *cause);
+        match cause {
+            Ok(cause) => cause,
             Err(_) => std::future::pending().await,
         }
     };

@@ -64,8 +64,6 @@ pub struct Settings {
     pub git: Git,
     /// The key service, as core speaks to it.
     pub keys: KeysClient,
-    /// The key service, as an agent is to reach it: its base address.
-    pub keys_url: String,
     /// Claude Code: a name that `PATH` holds, or a path.
     pub claude: OsString,
     /// Whose name the commits bear where the repository names nobody.

@@ -1,0 +1,130 @@
+//! `worca serve`: core in the foreground.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::cli::client::Core as Client;
+use crate::cli::text::{Output, PrintError, print};
+use crate::failure::{Exit, Failure};
+use crate::home::Home;
+use crate::http;
+use crate::keys::reach;
+use crate::runs::Runs;
+use crate::server::lock::Holder;
+use crate::server::serve::{Settings, Start, start};
+use crate::server::token;
+use crate::store::Store;
+
+/// Serve the page, the API and the runs
+///
+/// A second start on the same home says where the first one is and ends with 0.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  worca serve --listen 127.0.0.1:4317")]
+pub struct Args {
+    /// Where to listen
+    #[arg(long, env = "WORCA_LISTEN", hide_env_values = true, value_name = "ADDRESS", default_value = "127.0.0.1:4317")]
+    pub listen: SocketAddr,
+    /// What a browser opens, where that differs from where core listens
+    #[arg(long, env = "WORCA_PUBLIC_URL", hide_env_values = true, value_name = "URL")]
+    pub public_url: Option<String>,
+    /// Answer to this host name too (again for more)
+    #[arg(long, env = "WORCA_ALLOW_HOSTS", hide_env_values = true, value_name = "NAME", value_delimiter = ',')]
+    pub allow_host: Vec<String>,
+    /// Where the key service listens
+    #[arg(long, env = "WORCA_KEYS_URL", hide_env_values = true, value_name = "URL", default_value = "http://127.0.0.1:4318")]
+    pub keys_url: String,
+    /// The file of the secret for the key service's control part
+    #[arg(long, env = "WORCA_CONTROL_FILE", hide_env_values = true, value_name = "FILE")]
+    pub control_file: Option<PathBuf>,
+    /// The file of the core token; without it, `core-token` in Worca's home, made when it is not there
+    #[arg(long, env = "WORCA_CORE_TOKEN_FILE", hide_env_values = true, value_name = "FILE")]
+    pub core_token_file: Option<PathBuf>,
+}
+
+/// Serves until SIGTERM or Ctrl-C.
+///
+/// # Errors
+/// When core cannot start. Then nothing was changed but what the next start needs anyway.
+pub async fn run(args: Args) -> Result<Exit, Failure> {
+    reach::check(std::env::vars_os(), std::env::home_dir().as_deref())?;
+    let home = Home::find()?;
+    let settings = Settings {
+        home: home.clone(),
+        listen: args.listen,
+        public_url: args.public_url.clone(),
+        allow_hosts: args.allow_host.clone(),
+        core_token_file: args.core_token_file.clone(),
+    };
+    let stop = Stop::listen();
+    let output = Output::standard();
+    let core = match start(settings, async |store| make_runs(&args, home.clone(), store).await).await? {
+        Start::Ready(core) => core,
+        Start::Running(holder) => {
+            already(holder, &args, &home, output).await?;
+            return Ok(Exit::Done);
+        }
+    };
+    print(&format!("Worca is ready on {}\n", core.app().public_url()))?;
+    if output.terminal {
+        print_link(&core.link().url)?;
+    }
+    let runs = core.app().runs().clone();
+    core.serve(stop.wait(), end_runs(runs)).await;
+    Ok(Exit::Done)
+}
+
+/// Where the runs of core are made: the key service's client and the boot recovery belong here.
+async fn make_runs(_args: &Args, home: Home, store: Store) -> Result<Runs, Failure> {
+    Ok(Runs::skeleton(store, home))
+}
+
+/// Where the runs are told that core ends. Awaited before the process ends; it must have its own time limit.
+async fn end_runs(_runs: Runs) {}
+
+fn print_link(url: &str) -> Result<(), PrintError> {
+    print(&format!("Sign in (once, within 10 minutes): {url}\n"))
+}
+
+/// Points at the core that runs. On a terminal it gives a new sign-in link too, when that core gives one.
+async fn already(holder: Option<Holder>, args: &Args, home: &Home, output: Output) -> Result<(), PrintError> {
+    let Some(holder) = holder else {
+        return print("Worca is already running on this machine\n");
+    };
+    print(&format!("Worca is already running on {} (pid {})\n", holder.url, holder.pid))?;
+    let path = args.core_token_file.clone().unwrap_or_else(|| home.core_token());
+    if !output.terminal {
+        return Ok(());
+    }
+    if let (Ok(token), Ok(client)) = (token::read(&path), http::Client::new(&format!("http://{}", holder.listen)))
+        && let Ok(link) = Client::over(client.with_bearer(token)).link().await
+    {
+        print_link(&link.url)?;
+    }
+    Ok(())
+}
+
+/// The signals that end core, caught from the first moment on.
+struct Stop {
+    #[cfg(unix)]
+    terminate: Option<tokio::signal::unix::Signal>,
+}
+
+impl Stop {
+    fn listen() -> Self {
+        Self {
+            #[cfg(unix)]
+            terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).ok(),
+        }
+    }
+    async fn wait(self) {
+        #[cfg(unix)]
+        if let Some(mut terminate) = self.terminate {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}
