@@ -78,7 +78,7 @@ worca_version() { sed -n 's/^version = "\(.*\)"$/\1/p' "$ROOT/Cargo.toml" | head
 need_rust() {
   if ! have cargo && [ -x "$HOME/.cargo/bin/cargo" ]; then export PATH="$HOME/.cargo/bin:$PATH"; fi
   have cargo || die "there is no \`cargo\` on this machine" "install Rust first (rustup.rs), then run this again"
-  have cc || apt_install "a C compiler and linker, for the build" gcc libc6-dev
+  [ "$(uname -s)" != Linux ] || have cc || apt_install "a C compiler and linker, for the build" gcc libc6-dev
 }
 
 # One hash for the bytes of the named files and for the words on standard input.
