@@ -56,6 +56,20 @@ apt_install() {
   rm -f "$log"
 }
 
+# The mirrors that this machine's apt knows, one a line: the label of the archive, and its address.
+apt_mirrors() {
+  local found
+  # shellcheck disable=SC2016 # apt expands it
+  list_mirrors() { apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null | sort -u; }
+  found=$(list_mirrors)
+  # The labels are known once the lists were fetched.
+  if ! grep -q '^Debian ' <<<"$found"; then
+    as_root apt-get -qq update >&2 || say "apt could not refresh its lists; going on with what is there"
+    found=$(list_mirrors)
+  fi
+  printf '%s\n' "$found"
+}
+
 # The version of the engine that answers to the `docker` client, or nothing.
 engine_version() {
   have docker || return 1
