@@ -7,5 +7,6 @@
 
 pub mod failure;
 pub mod home;
+pub mod http;
 pub mod ids;
 pub mod secret;
