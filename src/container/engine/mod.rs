@@ -1,0 +1,13 @@
+//! Docker and Podman through their API: find one, compare what is wanted with what is there, apply, look inside.
+//!
+//! The only place that names bollard. Nothing here reads a compose file or decides what a box is.
+
+pub mod address;
+pub mod connect;
+pub mod discover;
+pub mod error;
+
+pub use address::Address;
+pub use connect::{Engine, EngineVersion};
+pub use discover::{Surroundings, discover};
+pub use error::EngineError;
