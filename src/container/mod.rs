@@ -5,3 +5,4 @@
 
 pub mod compose;
 pub mod engine;
+pub mod report;

@@ -3,11 +3,20 @@
 //! The only place that names bollard. Nothing here reads a compose file or decides what a box is.
 
 pub mod address;
+pub mod apply;
 pub mod connect;
 pub mod discover;
 pub mod error;
+pub mod found;
+pub mod labels;
+pub mod plan;
+mod translate;
+pub mod wait;
+pub mod wanted;
 
 pub use address::Address;
 pub use connect::{Engine, EngineVersion};
 pub use discover::{Surroundings, discover};
 pub use error::EngineError;
+pub use plan::plan;
+pub use wanted::wanted;
