@@ -5,11 +5,13 @@
 pub mod address;
 pub mod apply;
 pub mod connect;
+pub mod credentials;
 pub mod discover;
 pub mod error;
 pub mod found;
 pub mod labels;
 pub mod plan;
+pub mod pull;
 mod translate;
 pub mod wait;
 pub mod wanted;
