@@ -72,8 +72,11 @@ pub enum PullError {
         message: String,
     },
     /// No byte came for a while.
-    #[error("the pull of `{0}` stood still for {} s", STALL.as_secs())]
-    Stalled(String),
+    #[error("the pull of `{reference}` stood still for {} s", STALL.as_secs())]
+    Stalled {
+        /// The image.
+        reference: String,
+    },
     /// Anything else.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -94,7 +97,7 @@ impl Explain for PullError {
             Self::NoNetwork { .. } => "pull-no-network",
             Self::Denied { .. } => "pull-denied",
             Self::Platform { .. } => "pull-platform",
-            Self::Stalled(_) => "pull-stalled",
+            Self::Stalled { .. } => "pull-stalled",
             Self::Engine(error) => error.code(),
         }
     }
@@ -114,7 +117,7 @@ impl Explain for PullError {
             Self::Platform { .. } => {
                 Some(format!("take an image that lists the platform, or make it here: {build}"))
             }
-            Self::Stalled(_) => Some("try again; what has arrived is kept".into()),
+            Self::Stalled { .. } => Some("try again; what has arrived is kept".into()),
             Self::Engine(error) => error.hint(),
         }
     }
@@ -171,7 +174,9 @@ impl Engine {
         report.step(&what, "pulling");
         loop {
             let part = tokio::time::timeout(STALL, stream.next()).await;
-            let Some(part) = part.map_err(|_| PullError::Stalled(reference.to_owned()))? else { break };
+            let Some(part) = part.map_err(|_| PullError::Stalled { reference: reference.to_owned() })? else {
+                break;
+            };
             let part = part.map_err(|error| {
                 let error = EngineError::of(format!("pull image `{reference}`"), error);
                 sort(reference, &self.version.platform, credentials.warning.clone(), error)
