@@ -3,4 +3,9 @@
 //! Everything here is pure: text in, a model or text out. It never opens a file, a socket or the environment.
 //! A key that Worca does not apply is an error that names its file and line, never dropped in silence.
 
+pub mod dotenv;
+pub mod interpolate;
+pub mod merge;
 pub mod model;
+pub mod place;
+pub mod yaml;
