@@ -12,3 +12,4 @@ pub mod port;
 pub mod projects;
 pub mod report;
 pub mod secrets;
+pub mod verbs;

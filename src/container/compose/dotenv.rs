@@ -67,7 +67,7 @@ pub fn parse(file: &str, text: &str, environment: &Environment) -> Result<Enviro
                         place(line + lines),
                         format!("something follows the quoted value of `{key}`"),
                     )
-                    .hint("only a comment may follow it")
+                    .advise("only a comment may follow it")
                 })?;
                 (Raw { text: raw, expands: quote == '"' }, after, lines + 1)
             }
@@ -107,7 +107,7 @@ fn checked_key<'k>(key: &'k str, place: &Place) -> Result<&'k str, LoadError> {
         return Ok(key);
     }
     Err(LoadError::syntax(place.clone(), "this line assigns nothing")
-        .hint("write `KEY=value`, the key in letters, digits and `_`"))
+        .advise("write `KEY=value`, the key in letters, digits and `_`"))
 }
 
 /// Where `part`, which is a slice of `whole`, begins in it.

@@ -110,7 +110,7 @@ fn at(place: &Place, path: &str, error: &InterpolateError) -> LoadError {
         InterpolateError::Invalid(_) => "write `$$` for a dollar sign that is meant as itself".to_owned(),
         InterpolateError::TooMuch => "write the value out".to_owned(),
     };
-    LoadError::variable(place.clone(), format!("in `{}`: {error}", shown(path))).hint(hint)
+    LoadError::variable(place.clone(), format!("in `{}`: {error}", shown(path))).advise(hint)
 }
 
 fn expand(

@@ -126,7 +126,7 @@ fn plain(base: Node, over: Node, path: &mut Vec<String>) -> Result<Option<Node>,
             let sentence =
                 format!("`{}` is {is} in an earlier file, and here it is {becomes}", shown(&path.join(".")));
             return Err(LoadError::value(place, sentence)
-                .hint("write it in the same form, or put `!override` before it to replace all of it"));
+                .advise("write it in the same form, or put `!override` before it to replace all of it"));
         }
     };
     Ok(Some(Node { place, tag: None, value }))
@@ -206,7 +206,7 @@ fn pairs(node: Node, path: &[String]) -> Result<Node, LoadError> {
     Ok(Node { value: Value::Mapping(entries), ..node_without_value(node.place, node.tag) })
 }
 
-/// `[a, b]` as `{a: null, b: null}`.
+/// `[a, b]` as `{a: null, b: null}`; a dependency in a list is one that has to be started.
 fn names(node: Node, path: &[String]) -> Result<Node, LoadError> {
     let Value::Sequence(items) = node.value else { return Ok(node) };
     let mut entries: Vec<Entry> = Vec::new();
@@ -216,12 +216,20 @@ fn names(node: Node, path: &[String]) -> Result<Node, LoadError> {
             return Err(LoadError::value(item.place, sentence));
         };
         if !entries.iter().any(|known| known.key == *text) {
-            let nothing = Value::Scalar(Scalar::plain(""));
-            let node = Node { place: item.place.clone(), tag: None, value: nothing };
+            let node = Node { place: item.place.clone(), tag: None, value: link_value(path, &item.place) };
             entries.push(Entry { key: text.clone(), place: item.place.clone(), node });
         }
     }
     Ok(Node { value: Value::Mapping(entries), ..node_without_value(node.place, node.tag) })
+}
+
+fn link_value(path: &[String], place: &super::place::Place) -> Value {
+    if path.last().is_none_or(|key| key != "depends_on") {
+        return Value::Scalar(Scalar::plain(""));
+    }
+    let started = Value::Scalar(Scalar::text("service_started"));
+    let node = Node { place: place.clone(), tag: None, value: started };
+    Value::Mapping(vec![Entry { key: "condition".to_owned(), place: place.clone(), node }])
 }
 
 /// One text as a list of one; `{a: b}` (hosts) as `[a=b]`.

@@ -5,7 +5,13 @@
 
 pub mod dotenv;
 pub mod interpolate;
+pub mod load;
 pub mod merge;
 pub mod model;
+pub mod parse;
 pub mod place;
+pub mod rules;
+#[cfg(test)]
+mod testing;
+pub mod write;
 pub mod yaml;

@@ -51,7 +51,7 @@ impl LoadError {
         Self { place, sentence: sentence.into(), hint: None, code: "compose-variable" }
     }
     /// The same with advice.
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(super) fn advise(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }

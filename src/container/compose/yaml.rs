@@ -139,7 +139,7 @@ fn refuse_control_characters(file: &Arc<str>, text: &str) -> Result<(), LoadErro
             let place = Place { file: Arc::clone(file), line, column };
             let sentence = format!("the character U+{:04X} may not stand in YAML", u32::from(c));
             return Err(LoadError::syntax(place, sentence)
-                .hint("write it as an escape in double quotes, or remove it"));
+                .advise("write it as an escape in double quotes, or remove it"));
         }
         (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
     }

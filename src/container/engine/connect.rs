@@ -129,6 +129,20 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// The CPUs and the bytes of memory that the engine has to give.
+    ///
+    /// # Errors
+    /// When it does not say.
+    pub async fn capacity(&self) -> Result<(u32, u64), super::EngineError> {
+        let info = self.docker.info().await;
+        let info = info.map_err(|error| super::EngineError::of("tell what it has", error))?;
+        let cpus = info.ncpu.and_then(|count| u32::try_from(count).ok()).unwrap_or(1);
+        let memory = info.mem_total.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(4 << 30);
+        Ok((cpus, memory))
+    }
+}
+
 /// The newest version that both sides speak. An engine that names no oldest one speaks everything below.
 fn agree(min: &str, max: &str) -> Option<ApiVersion> {
     let max = ApiVersion::parse(max)?.min(NEWEST_API);

@@ -164,6 +164,22 @@ impl Engine {
         Ok(listed.into_iter().map(|one| container(one, name)).collect())
     }
 
+    /// The boxes that have networks here and no containers: each holds a subnet for nothing.
+    ///
+    /// # Errors
+    /// When the engine does not list.
+    pub async fn dead_boxes(&self) -> Result<Vec<String>, EngineError> {
+        let containers = self.look_at_containers("").await?;
+        let listed = self.docker.list_networks(None).await;
+        let listed = listed.map_err(|error| EngineError::of("list networks", error))?;
+        let mut boxes: Vec<String> =
+            listed.into_iter().filter_map(|one| one.labels?.get(labels::BOX).cloned()).collect();
+        boxes.sort();
+        boxes.dedup();
+        boxes.retain(|name| !containers.iter().any(|one| one.of_box.as_ref() == Some(name)));
+        Ok(boxes)
+    }
+
     async fn look_at_networks(&self, name: &str) -> Result<Vec<FoundNetwork>, EngineError> {
         let listed = self.docker.list_networks(None).await;
         let listed = listed.map_err(|error| EngineError::of("list networks", error))?;

@@ -47,7 +47,7 @@ impl Builder {
                 self.documents += 1;
                 if self.documents > 1 {
                     let sentence = "a second document begins here, and a Compose file has one";
-                    return Err(LoadError::syntax(place, sentence).hint("put it into a file of its own"));
+                    return Err(LoadError::syntax(place, sentence).advise("put it into a file of its own"));
                 }
                 Ok(())
             }
@@ -194,7 +194,7 @@ fn as_key(node: Node) -> Result<(String, Place, bool), LoadError> {
         (None, Value::Scalar(scalar)) => {
             let sentence =
                 format!("a key must be text, and `{}` is {}", shown(&scalar.text), scalar.kind.noun());
-            Err(LoadError::syntax(node.place, sentence).hint("put the key into quotes"))
+            Err(LoadError::syntax(node.place, sentence).advise("put the key into quotes"))
         }
         (None, _) => Err(LoadError::syntax(node.place, "a key must be text")),
     }
@@ -239,6 +239,6 @@ fn read_tag<'t>(tag: Option<&'t RawTag>, place: &Place) -> Result<(Option<Tag>, 
             place.clone(),
             format!("the tag `{}` is not known here", shown(&tag.to_string())),
         )
-        .hint("Compose has `!reset` and `!override`")),
+        .advise("Compose has `!reset` and `!override`")),
     }
 }

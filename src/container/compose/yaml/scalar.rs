@@ -74,7 +74,7 @@ impl Scalar {
                     self.kind.noun()
                 );
                 Err(LoadError::value(place.clone(), sentence)
-                    .hint(format!("write \"{}\" with the quotes", self.text)))
+                    .advise(format!("write \"{}\" with the quotes", self.text)))
             }
         }
     }

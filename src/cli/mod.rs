@@ -1,0 +1,3 @@
+//! The command line: clap types and terminal output, one file per group of commands. Decides nothing.
+
+pub mod container;
