@@ -10,8 +10,13 @@ use crate::home::Home;
 
 mod down;
 mod init;
+mod login;
+mod logs;
 mod progress;
+mod run;
+mod shell;
 mod status;
+mod terminal;
 mod up;
 
 /// Bring up, use and take down the box
@@ -37,6 +42,10 @@ enum Command {
     Up(up::UpArgs),
     Down(down::DownArgs),
     Status(status::StatusArgs),
+    Logs(logs::LogsArgs),
+    Shell(shell::ShellArgs),
+    Login(login::LoginArgs),
+    Run(run::RunArgs),
 }
 
 /// Does what the command line says.
@@ -55,6 +64,10 @@ pub async fn run(args: ContainerArgs) -> Result<Exit, Failure> {
         Command::Up(args) => up::run(&job, args).await,
         Command::Down(args) => down::run(&job, args).await,
         Command::Status(args) => status::run(&job, args).await,
+        Command::Logs(args) => logs::run(&job, args).await,
+        Command::Shell(args) => shell::run(&job, args).await,
+        Command::Login(args) => login::run(&job, args).await,
+        Command::Run(args) => run::run(&job, args).await,
     }
 }
 

@@ -12,6 +12,7 @@ pub mod exec;
 pub mod found;
 pub mod labels;
 pub mod logs;
+pub mod oneshot;
 pub mod plan;
 pub mod pull;
 mod translate;

@@ -160,6 +160,16 @@ impl Engine {
         })
     }
 
+    /// The paths inside at which a container mounts something of the host.
+    ///
+    /// # Errors
+    /// When the container is not there.
+    pub async fn bind_targets(&self, name: &str) -> Result<Vec<String>, EngineError> {
+        let mounts = self.inspect(name).await?.mounts.unwrap_or_default();
+        let binds = mounts.into_iter().filter(|mount| mount.typ.as_deref() == Some("bind"));
+        Ok(binds.filter_map(|mount| mount.destination).collect())
+    }
+
     pub(super) async fn inspect(&self, name: &str) -> Result<ContainerInspectResponse, EngineError> {
         let seen = self.docker.inspect_container(name, None).await;
         seen.map_err(|error| EngineError::of(format!("look at container `{name}`"), error))

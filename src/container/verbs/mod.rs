@@ -14,7 +14,9 @@ use crate::home::Home;
 
 pub mod down;
 pub mod link;
+pub mod login;
 pub mod prepare;
+pub mod run;
 pub mod status;
 pub mod up;
 
