@@ -8,11 +8,15 @@ use crate::container::verbs::{GitIdentity, Host, Job};
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
 
+mod config;
+mod doctor;
 mod down;
 mod init;
 mod login;
 mod logs;
+mod open;
 mod progress;
+mod pull;
 mod run;
 mod shell;
 mod status;
@@ -46,6 +50,10 @@ enum Command {
     Shell(shell::ShellArgs),
     Login(login::LoginArgs),
     Run(run::RunArgs),
+    Pull(pull::PullArgs),
+    Config(config::ConfigArgs),
+    Doctor(doctor::DoctorArgs),
+    Open(open::OpenArgs),
 }
 
 /// Does what the command line says.
@@ -68,6 +76,10 @@ pub async fn run(args: ContainerArgs) -> Result<Exit, Failure> {
         Command::Shell(args) => shell::run(&job, args).await,
         Command::Login(args) => login::run(&job, args).await,
         Command::Run(args) => run::run(&job, args).await,
+        Command::Pull(args) => pull::run(&job, args).await,
+        Command::Config(args) => config::run(&job, &args),
+        Command::Doctor(args) => doctor::run(&job, args).await,
+        Command::Open(args) => open::run(&job, args).await,
     }
 }
 

@@ -12,10 +12,13 @@ use super::secrets::Owner;
 use crate::failure::{Exit, Explain, Failure};
 use crate::home::Home;
 
+pub mod config;
+pub mod doctor;
 pub mod down;
 pub mod link;
 pub mod login;
 pub mod prepare;
+pub mod pull;
 pub mod run;
 pub mod status;
 pub mod up;
