@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use crate::events::StoredEvent;
 use crate::failure::{Exit, Explain, Failure};
 use crate::home::Home;
-use crate::http::{CallError, Client};
 use crate::http::sse::Reader;
+use crate::http::{CallError, Client};
 use crate::ids::RunId;
 use crate::server::token;
 use crate::server::wire::{CreateRun, LinkAnswer, RunAnswer, RunList, StreamEnd};
@@ -31,7 +31,13 @@ const CREATE_TIME: Duration = Duration::from_secs(5 * 60);
 #[derive(Debug, Clone, clap::Args)]
 pub struct CoreArgs {
     /// Where core listens
-    #[arg(long, env = "WORCA_CORE_URL", hide_env_values = true, value_name = "URL", default_value = "http://127.0.0.1:4317")]
+    #[arg(
+        long,
+        env = "WORCA_CORE_URL",
+        hide_env_values = true,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:4317"
+    )]
     pub core_url: String,
     /// The file of the core token; without it, `core-token` in Worca's home
     #[arg(long, env = "WORCA_CORE_TOKEN_FILE", hide_env_values = true, value_name = "FILE")]

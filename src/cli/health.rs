@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cli::text::{print};
+use crate::cli::text::print;
 use crate::failure::{Exit, Explain, Failure};
 use crate::http::Client;
 use crate::server::wire::HealthAnswer;

@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod health;
+pub mod interrupt;
 pub mod progress;
 pub mod run;
 pub mod runs;

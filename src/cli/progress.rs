@@ -38,7 +38,8 @@ impl Progress {
     pub fn lines(&self, stored: &StoredEvent) -> String {
         let (word, text) = match &stored.event {
             Event::Status { status, reason } => {
-                let reason = reason.as_deref().map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
+                let reason =
+                    reason.as_deref().map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
                 ("status", format!("{}{reason}", self.output.status(*status)))
             }
             Event::Worktree { branch, base } => {
@@ -54,12 +55,14 @@ impl Progress {
             Event::ToolResult { text, .. } => ("result", cut_to(&one_line(text), TOOL_TEXT)),
             Event::AgentRetry { text } => ("retry", one_line(text)),
             Event::AgentEnded { exit, stderr } => {
-                let stderr = stderr.as_deref().map(|text| format!("\n{}", plain(text.trim()))).unwrap_or_default();
+                let stderr =
+                    stderr.as_deref().map(|text| format!("\n{}", plain(text.trim()))).unwrap_or_default();
                 ("ended", format!("{}{stderr}", one_line(exit)))
             }
-            Event::Committed { commit, files, insertions, deletions } => {
-                ("commit", format!("{} {}", short(&one_line(commit)), changes(*files, *insertions, *deletions)))
-            }
+            Event::Committed { commit, files, insertions, deletions } => (
+                "commit",
+                format!("{} {}", short(&one_line(commit)), changes(*files, *insertions, *deletions)),
+            ),
             Event::Note { text } => ("note", plain(text)),
         };
         self.line(stored.at, word, &text)
@@ -116,7 +119,9 @@ pub fn summary(run: &RunAnswer, output: Output) -> String {
     if let Some(commit) = &line.head_commit {
         fact("commit", &short(&one_line(commit)));
     }
-    if let (Some(files), Some(insertions), Some(deletions)) = (line.files_changed, line.insertions, line.deletions) {
+    if let (Some(files), Some(insertions), Some(deletions)) =
+        (line.files_changed, line.insertions, line.deletions)
+    {
         fact("changes", &changes(files, insertions, deletions));
     }
     if let Some(cost) = line.cost_micros {

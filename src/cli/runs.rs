@@ -55,7 +55,11 @@ pub fn table(runs: &[RunLine], output: Output, now: Millis) -> String {
         let [id, word, when, cost, title] = cells;
         // A coloured word is as long as the word: it is padded by what is seen.
         let shown = status.unwrap_or_else(|| word.to_owned());
-        let mut line = format!("{}  {}  ", pad_str(id, 11, Alignment::Left, None), pad_str(&shown, 11, Alignment::Left, None));
+        let mut line = format!(
+            "{}  {}  ",
+            pad_str(id, 11, Alignment::Left, None),
+            pad_str(&shown, 11, Alignment::Left, None)
+        );
         if wide {
             let when = pad_str(when, 6, Alignment::Right, None);
             let cost = pad_str(cost, 9, Alignment::Right, None);
@@ -69,11 +73,7 @@ pub fn table(runs: &[RunLine], output: Output, now: Millis) -> String {
         let cost = run.cost_micros.map(dollars).unwrap_or_default();
         let title = one_line(&run.title);
         let when = age(Millis(run.created_at), now);
-        row(
-            &mut text,
-            [&run.id, run.status.as_str(), &when, &cost, &title],
-            Some(output.status(run.status)),
-        );
+        row(&mut text, [&run.id, run.status.as_str(), &when, &cost, &title], Some(output.status(run.status)));
     }
     text
 }
@@ -105,7 +105,11 @@ mod tests {
     fn the_table_fits_a_wide_and_a_narrow_terminal() {
         let runs = [
             line("r0123456789", RunStatus::Done, "Add a /search endpoint"),
-            line("r9876543210", RunStatus::Interrupted, "漢字 \u{1b}[2Jwith a very long title that has no end and goes on and on and on"),
+            line(
+                "r9876543210",
+                RunStatus::Interrupted,
+                "漢字 \u{1b}[2Jwith a very long title that has no end and goes on and on and on",
+            ),
         ];
         for width in [40, 80] {
             let output = Output { terminal: true, colour: false, width: Some(width) };

@@ -22,16 +22,34 @@ use crate::store::Store;
 #[command(after_help = "Example:\n  worca serve --listen 127.0.0.1:4317")]
 pub struct Args {
     /// Where to listen
-    #[arg(long, env = "WORCA_LISTEN", hide_env_values = true, value_name = "ADDRESS", default_value = "127.0.0.1:4317")]
+    #[arg(
+        long,
+        env = "WORCA_LISTEN",
+        hide_env_values = true,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:4317"
+    )]
     pub listen: SocketAddr,
     /// What a browser opens, where that differs from where core listens
     #[arg(long, env = "WORCA_PUBLIC_URL", hide_env_values = true, value_name = "URL")]
     pub public_url: Option<String>,
     /// Answer to this host name too (again for more)
-    #[arg(long, env = "WORCA_ALLOW_HOSTS", hide_env_values = true, value_name = "NAME", value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "WORCA_ALLOW_HOSTS",
+        hide_env_values = true,
+        value_name = "NAME",
+        value_delimiter = ','
+    )]
     pub allow_host: Vec<String>,
     /// Where the key service listens
-    #[arg(long, env = "WORCA_KEYS_URL", hide_env_values = true, value_name = "URL", default_value = "http://127.0.0.1:4318")]
+    #[arg(
+        long,
+        env = "WORCA_KEYS_URL",
+        hide_env_values = true,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:4318"
+    )]
     pub keys_url: String,
     /// The file of the secret for the key service's control part
     #[arg(long, env = "WORCA_CONTROL_FILE", hide_env_values = true, value_name = "FILE")]
@@ -95,7 +113,8 @@ async fn already(holder: Option<Holder>, args: &Args, home: &Home, output: Outpu
     if !output.terminal {
         return Ok(());
     }
-    if let (Ok(token), Ok(client)) = (token::read(&path), http::Client::new(&format!("http://{}", holder.listen)))
+    if let (Ok(token), Ok(client)) =
+        (token::read(&path), http::Client::new(&format!("http://{}", holder.listen)))
         && let Ok(link) = Client::over(client.with_bearer(token)).link().await
     {
         print_link(&link.url)?;

@@ -8,7 +8,9 @@ use crate::ids::RunId;
 
 /// Show a run: where it stands and what came of it
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  worca show r7k2m9q4xw1\n  worca show r7k2m9q4xw1 --diff | git apply --stat")]
+#[command(
+    after_help = "Examples:\n  worca show r7k2m9q4xw1\n  worca show r7k2m9q4xw1 --diff | git apply --stat"
+)]
 pub struct Args {
     /// The run
     #[arg(value_name = "RUN")]

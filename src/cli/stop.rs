@@ -1,7 +1,7 @@
 //! `worca stop`: asks a run to stop.
 
 use crate::cli::client::CoreArgs;
-use crate::cli::text::{note};
+use crate::cli::text::note;
 use crate::failure::{Exit, Failure};
 use crate::ids::RunId;
 

@@ -155,7 +155,8 @@ impl Output {
         let terminal = std::io::stdout().is_terminal();
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let width = terminal.then(|| usize::from(console::Term::stdout().size().1)).filter(|width| *width > 0);
+        let width =
+            terminal.then(|| usize::from(console::Term::stdout().size().1)).filter(|width| *width > 0);
         Self { terminal, colour: terminal && !set("NO_COLOR") && !dumb, width }
     }
     /// A text in a style, where there is colour.

@@ -79,7 +79,9 @@ impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Variable(name) => write!(f, "the environment variable `{name}`"),
-            Self::ValueOf(name) => write!(f, "the environment variable `{name}` (its value looks like a model key)"),
+            Self::ValueOf(name) => {
+                write!(f, "the environment variable `{name}` (its value looks like a model key)")
+            }
             Self::File(path) => write!(f, "the sign-in in `{}`", path.display()),
         }
     }

@@ -122,11 +122,7 @@ pub async fn outer(State(app): State<App>, request: Request, next: Next) -> Resp
 }
 
 /// Around each path: lets through who may, and tells the handler who it is.
-pub async fn inner(
-    State((app, access)): State<(App, Access)>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+pub async fn inner(State((app, access)): State<(App, Access)>, mut request: Request, next: Next) -> Response {
     match admit(&app, access, request.method(), request.headers(), Instant::now()) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);

@@ -36,7 +36,9 @@ impl Explain for ListenError {
     }
     fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::Taken { .. } => "stop it, or choose another port: `--listen 127.0.0.1:PORT` (WORCA_LISTEN)".into(),
+            Self::Taken { .. } => {
+                "stop it, or choose another port: `--listen 127.0.0.1:PORT` (WORCA_LISTEN)".into()
+            }
             Self::Other { .. } => "choose an address of this machine: `--listen 127.0.0.1:4317`".into(),
         })
     }
@@ -79,7 +81,9 @@ fn holder(port: u16) -> Option<String> {
     };
     let processes = std::fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());
     for process in processes {
-        let Some(pid) = process.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok()) else { continue };
+        let Some(pid) = process.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok()) else {
+            continue;
+        };
         if holds(&process) {
             let name = std::fs::read_to_string(process.join("comm")).unwrap_or_default();
             let name: String = name.trim().chars().filter(|c| !c.is_control()).collect();

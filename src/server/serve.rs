@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::app::App;
 use super::gate::CoreToken;
@@ -15,6 +16,9 @@ use crate::home::Home;
 use crate::runs::Runs;
 use crate::secret::Secret;
 use crate::store::Store;
+
+/// How long a run that is being made may take once core ends.
+const LAST_WORK: Duration = Duration::from_secs(5);
 
 /// What core is told.
 #[derive(Debug, Clone)]
@@ -144,6 +148,10 @@ impl Core {
             end_runs.await;
         };
         tokio::join!(answering, ending);
+        self.app.tasks().close();
+        if tokio::time::timeout(LAST_WORK, self.app.tasks().wait()).await.is_err() {
+            tracing::warn!("core ends although a run is still being made");
+        }
     }
 }
 

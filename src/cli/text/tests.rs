@@ -40,9 +40,7 @@ fn numbers_are_written_for_people() {
     assert_eq!(dollar, ["$0.00", "$0.000412", "$0.009999", "$0.01", "$1.23"]);
     let times: Vec<_> = [-5, 4_230, 185_000, 7_440_000].into_iter().map(duration).collect();
     assert_eq!(times, ["0.0 s", "4.2 s", "3 min 5 s", "2 h 4 min"]);
-    let ages: Vec<_> = [0, 300, 7_200, 864_000]
-        .into_iter()
-        .map(|seconds| age(Millis(0), Millis(seconds * 1000)))
-        .collect();
+    let ages: Vec<_> =
+        [0, 300, 7_200, 864_000].into_iter().map(|seconds| age(Millis(0), Millis(seconds * 1000))).collect();
     assert_eq!(ages, ["now", "5 min", "2 h", "10 d"]);
 }

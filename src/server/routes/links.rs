@@ -64,7 +64,10 @@ pub async fn sign_in(State(app): State<App>, request: Request) -> Response {
 
 fn looks_ahead(headers: &HeaderMap) -> bool {
     ["sec-purpose", "purpose"].into_iter().any(|name| {
-        headers.get(name).and_then(|value| value.to_str().ok()).is_some_and(|value| value.contains("prefetch"))
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .is_some_and(|value| value.contains("prefetch"))
     })
 }
 

@@ -11,11 +11,24 @@ use crate::server::wire;
 /// The OpenAPI document of core.
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "Worca core", description = "Runs of coding agents and what happens in them. \
-          Send the core token as a Bearer; a signed-in browser can read."),
+    info(
+        title = "Worca core",
+        description = "Runs of coding agents and what happens in them. \
+          Send the core token as a Bearer; a signed-in browser can read."
+    ),
     paths(
-        status::health, status::status, links::make, links::sign_in, runs::list, runs::create, runs::show,
-        runs::stop, runs::diff, events::of_run, events::of_all, document,
+        status::health,
+        status::status,
+        links::make,
+        links::sign_in,
+        runs::list,
+        runs::create,
+        runs::show,
+        runs::stop,
+        runs::diff,
+        events::of_run,
+        events::of_all,
+        document,
     ),
     components(schemas(wire::StreamEnd))
 )]

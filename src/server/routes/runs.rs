@@ -18,6 +18,7 @@ use crate::server::App;
 use crate::server::reply::{ApiError, ApiResult, Body, RequestError};
 use crate::server::route::{Access, Route};
 use crate::server::wire::{CreateRun, ErrorAnswer, RunAnswer, RunList};
+use crate::store::StoreError;
 
 /// How many runs a list holds when nobody says how many.
 const LIST: u32 = 50;
@@ -81,8 +82,9 @@ impl<S: Send + Sync> FromRequestParts<S> for RunPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
         let wrong = |why: String| ApiError::from(RequestError::Parameter { name: "id", why });
-        let Path(text) =
-            Path::<String>::from_request_parts(parts, state).await.map_err(|error| wrong(error.body_text()))?;
+        let Path(text) = Path::<String>::from_request_parts(parts, state)
+            .await
+            .map_err(|error| wrong(error.body_text()))?;
         RunId::parse(&text).map(Self).map_err(|error| wrong(error.to_string()))
     }
 }
@@ -102,8 +104,8 @@ pub async fn list(
     State(app): State<App>,
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> ApiResult<Json<RunList>> {
-    let Query(query) = query
-        .map_err(|error| RequestError::Parameter { name: "limit", why: error.body_text() })?;
+    let Query(query) =
+        query.map_err(|error| RequestError::Parameter { name: "limit", why: error.body_text() })?;
     let limit = query.limit.unwrap_or(LIST);
     if !(1..=LIST_MOST).contains(&limit) {
         let why = format!("{limit} is not between 1 and {LIST_MOST}");
@@ -134,7 +136,10 @@ pub async fn create(
         model: new.model,
         guardrails: new.guardrails,
     };
-    let run = app.runs().create(new).await?;
+    // Whole or not at all: a client that goes away in the middle must not leave half a run.
+    let runs = app.runs().clone();
+    let creating = app.tasks().spawn(async move { runs.create(new).await });
+    let run = creating.await.map_err(|_| StoreError::Ending)??;
     Ok((StatusCode::CREATED, Json(run.into())))
 }
 

@@ -56,15 +56,35 @@ async fn every_path_is_open_to_exactly_those_that_its_row_names() {
 async fn c108_core_answers_to_loopback_names_with_any_port_and_to_no_other_name() {
     let core = TestCore::start().await;
     for host in [
-        "127.0.0.1:4317", "localhost:4317", "[::1]:4317", "LOCALHOST:4317", "localhost:5000", "localhost.:4317",
-        "localhost", "127.0.0.2", "box.example", "BOX.example:8443",
+        "127.0.0.1:4317",
+        "localhost:4317",
+        "[::1]:4317",
+        "LOCALHOST:4317",
+        "localhost:5000",
+        "localhost.:4317",
+        "localhost",
+        "127.0.0.2",
+        "box.example",
+        "BOX.example:8443",
     ] {
         assert_eq!(core.get("/health", &[("host", host)]).await.status, 200, "{host}");
     }
     for host in [
-        "evil.invalid:4317", "127.0.0.1.evil.invalid:4317", "localhost.evil.invalid", "evil.invalid", "10.0.0.1",
-        "0.0.0.0:4317", "[::1].evil.invalid", "[::2]", "localhost:99999", "localhost:x", "user@localhost", "",
-        "localhost,evil.invalid", "sub.box.example", "<missing>",
+        "evil.invalid:4317",
+        "127.0.0.1.evil.invalid:4317",
+        "localhost.evil.invalid",
+        "evil.invalid",
+        "10.0.0.1",
+        "0.0.0.0:4317",
+        "[::1].evil.invalid",
+        "[::2]",
+        "localhost:99999",
+        "localhost:x",
+        "user@localhost",
+        "",
+        "localhost,evil.invalid",
+        "sub.box.example",
+        "<missing>",
     ] {
         let answer = core.get("/health", &[("host", host)]).await;
         assert!([421, 400].contains(&answer.status), "{host}: {answer:?}");
@@ -127,7 +147,10 @@ async fn every_answer_carries_the_security_headers_errors_too() {
     for (path, headers) in requests {
         let answer = core.get(path, headers).await;
         let policy = answer.header("content-security-policy").unwrap();
-        assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert!(
+            policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"),
+            "{policy}"
+        );
         assert!(!policy.contains("unsafe") && !policy.contains('*'), "{policy}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));

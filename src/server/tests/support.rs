@@ -94,7 +94,13 @@ impl TestCore {
 
     /// One request. `Host` is added when `headers` has none; the answer is read until the stream's first frame
     /// for an event stream, else whole.
-    pub async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> Answer {
+    pub async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&str>,
+    ) -> Answer {
         let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
             head.push_str(&format!("host: localhost:{}\r\n", self.address.port()));
