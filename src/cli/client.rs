@@ -286,3 +286,6 @@ impl Follower {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::cli::client::Core as Client;
+use crate::cli::interrupt::Interrupts;
 use crate::cli::text::{Output, PrintError, print};
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
@@ -124,6 +125,7 @@ async fn already(holder: Option<Holder>, args: &Args, home: &Home, output: Outpu
 
 /// The signals that end core, caught from the first moment on.
 struct Stop {
+    interrupts: Interrupts,
     #[cfg(unix)]
     terminate: Option<tokio::signal::unix::Signal>,
 }
@@ -131,19 +133,20 @@ struct Stop {
 impl Stop {
     fn listen() -> Self {
         Self {
+            interrupts: Interrupts::listen(),
             #[cfg(unix)]
             terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).ok(),
         }
     }
-    async fn wait(self) {
+    async fn wait(mut self) {
         #[cfg(unix)]
-        if let Some(mut terminate) = self.terminate {
+        if let Some(terminate) = &mut self.terminate {
             tokio::select! {
                 _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
+                () = self.interrupts.next() => {}
             }
             return;
         }
-        let _ = tokio::signal::ctrl_c().await;
+        self.interrupts.next().await;
     }
 }

@@ -20,7 +20,7 @@ pub mod wire;
 
 mod app;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 pub use app::App;
 pub use route::router;

@@ -5,9 +5,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::support::{PATIENCE, TestCore};
-use crate::cli::client::{Core, Followed};
 use crate::events::{Event, RunStatus};
-use crate::http::Client;
 use crate::http::sse::Reader;
 use crate::ids::RunId;
 use crate::server::app::STREAMS;
@@ -175,39 +173,6 @@ async fn c091_a_client_that_does_not_read_costs_one_page_and_no_transaction() {
     let (seen, ended) = read(&core, &format!("/api/runs/{run}/events"), near_the_end, 100_000).await;
     assert_eq!((seen.len(), ended), (5, true));
     drop(socket);
-}
-
-#[tokio::test]
-async fn the_command_lines_follower_comes_back_after_core_was_away() {
-    let mut core = TestCore::start().await;
-    let run = core.run().await;
-    core.store().append_event(&run, Event::Note { text: "before".into() }).await.unwrap();
-    let client = Client::new(&format!("http://{}", core.address)).unwrap().with_bearer(core.token.clone());
-    let mut follower = Core::over(client).follow(&run);
-    let mut seen = Vec::new();
-    while seen.len() < 2 {
-        let Followed::Event(event) = follower.next().await.unwrap() else { panic!("{seen:?}") };
-        seen.push(event.seq);
-    }
-    // Core ends, and comes back on the same address and home.
-    core.app.closing().cancel();
-    core.tasks.close();
-    tokio::time::timeout(PATIENCE, core.tasks.wait()).await.expect("core ends");
-    assert!(matches!(follower.next().await.unwrap(), Followed::Lost));
-    core = core.again().await;
-    core.store().append_event(&run, Event::Note { text: "after".into() }).await.unwrap();
-    core.store().set_run_status(&run, RunStatus::Done, None).await.unwrap();
-    loop {
-        match tokio::time::timeout(PATIENCE, follower.next()).await.expect("the stream comes back").unwrap() {
-            Followed::Event(event) => seen.push(event.seq),
-            Followed::Lost => {}
-            Followed::End(end) => {
-                assert_eq!(end.status, RunStatus::Done);
-                break;
-            }
-        }
-    }
-    assert_eq!(seen, stored(&core, &run).await);
 }
 
 #[tokio::test]

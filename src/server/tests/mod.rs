@@ -6,4 +6,4 @@ mod gate;
 mod links;
 mod lock;
 mod routes;
-mod support;
+pub mod support;
