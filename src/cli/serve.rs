@@ -70,9 +70,10 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
     let settings = Settings {
         home: home.clone(),
         listen: args.listen,
-        public_url: args.public_url.clone(),
+        // An empty variable is one that is not set: a `.env` file has such lines.
+        public_url: args.public_url.clone().filter(|url| !url.is_empty()),
         allow_hosts: args.allow_host.clone(),
-        core_token_file: args.core_token_file.clone(),
+        core_token_file: args.core_token_file.clone().filter(|path| !path.as_os_str().is_empty()),
     };
     let stop = Stop::listen();
     let output = Output::standard();

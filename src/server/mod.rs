@@ -20,7 +20,7 @@ pub mod wire;
 
 mod app;
 #[cfg(test)]
-pub mod tests;
+pub(crate) mod tests;
 
 pub use app::App;
 pub use route::router;

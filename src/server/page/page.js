@@ -7,6 +7,8 @@ const LIST_LIMIT = 100;
 const LINES = 1500;
 // Characters of one event that are shown.
 const TEXT = 4000;
+// How long an answer may take.
+const ANSWER_MS = 15000;
 const ENDED = ["done", "failed", "stopped", "interrupted", "parked"];
 
 const byId = (id) => document.getElementById(id);
@@ -40,7 +42,9 @@ function say(text) {
 class SignedOut extends Error {}
 
 async function ask(path) {
-  const answer = await fetch(path, { headers: { accept: "application/json" }, cache: "no-store" });
+  const answer = await fetch(path, {
+    headers: { accept: "application/json" }, cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS),
+  });
   if (answer.status === 401) throw new SignedOut();
   const body = await answer.json().catch(() => null);
   if (!answer.ok) throw new Error(body?.error?.message ?? `core answered ${answer.status}`);
@@ -60,7 +64,10 @@ function fail(error) {
     show("signed-out");
     return;
   }
-  byId("failed-why").textContent = error instanceof TypeError ? "Is it running? The page comes back by itself when you try again." : error.message;
+  const absent = error instanceof TypeError || error.name === "TimeoutError";
+  byId("failed-why").textContent = absent
+    ? "Is it running? In a terminal, worca container status shows it."
+    : error.message;
   document.title = "Worca";
   show("failed");
 }

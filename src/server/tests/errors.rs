@@ -59,6 +59,21 @@ async fn a_taken_port_is_refused_and_its_holder_named() {
     assert!(!folder.path().join("worca.db").exists(), "nothing is made by a start that cannot be");
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn core_also_holds_the_other_loopback_address_so_that_nobody_else_is_localhost() {
+    let core = super::support::TestCore::start().await;
+    let port = core.address.port();
+    let twin = tokio::net::TcpListener::bind(("::1", port)).await;
+    assert!(twin.is_err(), "somebody else can be `localhost:{port}`");
+
+    let folder = tempfile::tempdir().unwrap();
+    let other = tokio::net::TcpListener::bind("[::1]:0").await.unwrap();
+    let listen = std::net::SocketAddr::from(([127, 0, 0, 1], other.local_addr().unwrap().port()));
+    let text = refused(Settings { listen, ..settings(folder.path()) }).await;
+    assert!(text.contains("is taken by process `"), "{text}");
+}
+
 #[test]
 fn a_taken_port_without_a_known_holder_is_still_a_sentence() {
     let failure = Failure::from(ListenError::Taken { port: 4317, by: None });

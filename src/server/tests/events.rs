@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -9,6 +10,8 @@ use crate::events::{Event, RunStatus};
 use crate::http::sse::Reader;
 use crate::ids::RunId;
 use crate::server::app::STREAMS;
+use crate::server::gate::Caller;
+use crate::server::stream::Follow;
 
 /// Reads a stream from `after`, at most `most` events of it, and cuts the connection then. Gives the numbers
 /// and whether the end came.
@@ -76,7 +79,7 @@ proptest! {
             let core = TestCore::start().await;
             let (run, other) = (core.run().await, core.run().await);
             let write = async {
-                for number in 0..300usize {
+                for number in 0..150usize {
                     let text = "x".repeat(sizes[number % sizes.len()]);
                     core.store().append_event(&run, Event::AgentText { text }).await.unwrap();
                     if number % 3 == 0 {
@@ -173,6 +176,31 @@ async fn c091_a_client_that_does_not_read_costs_one_page_and_no_transaction() {
     let (seen, ended) = read(&core, &format!("/api/runs/{run}/events"), near_the_end, 100_000).await;
     assert_eq!((seen.len(), ended), (5, true));
     drop(socket);
+}
+
+#[tokio::test]
+async fn a_quiet_stream_carries_comments_until_its_session_has_ended() {
+    let core = TestCore::start().await;
+    let link = core.app.sessions().make_link(std::time::Instant::now());
+    let early = std::time::Instant::now();
+    let session = core.app.sessions().sign_in(link.expose(), early).unwrap();
+    let key = core.app.sessions().find(session.expose(), early).unwrap();
+    let place = || core.app.stream_place().unwrap();
+    let follow =
+        |caller| Follow::new(core.app.clone(), None, 0, caller, place()).with_beat(Duration::from_millis(5));
+    let mut stream = Box::pin(follow(Caller::Session(key)).into_stream());
+    stream.next().await.unwrap().unwrap();
+    assert_eq!(stream.next().await.unwrap().unwrap(), ": still here\n\n");
+    // The session ends: nobody used it for longer than it lasts.
+    let late = early + crate::server::sessions::SESSION_IDLE * 2;
+    assert!(!core.app.sessions().touch(key, late));
+    let ended = async { while stream.next().await.is_some() {} };
+    tokio::time::timeout(PATIENCE, ended).await.expect("the stream ends");
+    let mut stream = Box::pin(follow(Caller::Token).into_stream());
+    stream.next().await.unwrap().unwrap();
+    for _ in 0..3 {
+        assert_eq!(stream.next().await.unwrap().unwrap(), ": still here\n\n");
+    }
 }
 
 #[tokio::test]

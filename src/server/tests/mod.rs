@@ -6,4 +6,4 @@ mod gate;
 mod links;
 mod lock;
 mod routes;
-pub mod support;
+pub(crate) mod support;
