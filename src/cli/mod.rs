@@ -6,6 +6,7 @@ pub mod container;
 pub mod health;
 pub mod hook;
 pub mod keys;
+pub mod interrupt;
 pub mod progress;
 pub mod run;
 pub mod runs;

@@ -18,6 +18,7 @@ use crate::server::App;
 use crate::server::reply::{ApiError, ApiResult, Body, RequestError};
 use crate::server::route::{Access, Route};
 use crate::server::wire::{CreateRun, ErrorAnswer, RunAnswer, RunList};
+use crate::store::StoreError;
 
 /// How many runs a list holds when nobody says how many.
 const LIST: u32 = 50;
@@ -135,7 +136,10 @@ pub async fn create(
         model: new.model,
         guardrails: new.guardrails,
     };
-    let run = app.runs().create(new).await?;
+    // Whole or not at all: a client that goes away in the middle must not leave half a run.
+    let runs = app.runs().clone();
+    let creating = app.tasks().spawn(async move { runs.create(new).await });
+    let run = creating.await.map_err(|_| StoreError::Ending)??;
     Ok((StatusCode::CREATED, Json(run.into())))
 }
 
