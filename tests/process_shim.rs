@@ -28,7 +28,7 @@ fn again(test: &str, place: &Path) -> std::process::Child {
 #[tokio::test]
 #[ignore = "a part of the tests below: plays core in a process of its own"]
 async fn play_core() {
-    let folder = PathBuf::from(std::env::var_os("PLAY_CORE_IN").unwrap());
+    let Some(folder) = std::env::var_os("PLAY_CORE_IN").map(PathBuf::from) else { return };
     spawn::adopt_strays().unwrap();
     spawn::harden_self().unwrap();
     let script = std::fs::read_to_string(folder.join("script")).unwrap();
@@ -167,7 +167,7 @@ async fn an_agent_of_the_same_user_cannot_read_core_or_its_shim() {
 #[tokio::test]
 #[ignore = "a part of the test above"]
 async fn play_hardened_core() {
-    let folder = PathBuf::from(std::env::var_os("PLAY_CORE_IN").unwrap());
+    let Some(folder) = std::env::var_os("PLAY_CORE_IN").map(PathBuf::from) else { return };
     std::fs::write(folder.join("core"), std::process::id().to_string()).unwrap();
     if std::env::var_os("PLAY_DUMPABLE").unwrap() == "no" {
         spawn::harden_self().unwrap();
