@@ -3,6 +3,8 @@
 //! Every answer has a size limit and every call a time limit. It follows no redirect, reads no proxy setting
 //! and never puts a header or a body into an error: only the status and the service's own sentence.
 
+pub mod sse;
+
 use std::time::Duration;
 
 use bytes::Bytes;

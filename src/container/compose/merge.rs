@@ -82,15 +82,16 @@ fn merge_at(base: Node, over: Node, path: &mut Vec<String>) -> Result<Option<Nod
         Some(Tag::Override) => return settle(Node { tag: None, ..over }, path),
         None => {}
     }
-    if base.is_null() {
+    let words: Vec<&str> = path.iter().map(String::as_str).collect();
+    let rule = rule(&words);
+    if base.is_null() || matches!(rule, Rule::Replace) {
         return settle(over, path);
     }
     if over.is_null() {
-        // Compose: nothing over something leaves it as it is.
+        // Compose: nothing over something leaves it as it is, where it does not simply replace it.
         return Ok(Some(base));
     }
-    let words: Vec<&str> = path.iter().map(String::as_str).collect();
-    match rule(&words) {
+    match rule {
         Rule::Replace => settle(over, path),
         Rule::Plain => plain(base, over, path),
         Rule::Pairs => plain(pairs(base, path)?, pairs(over, path)?, path),

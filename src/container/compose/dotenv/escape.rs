@@ -30,7 +30,7 @@ pub(super) fn quoted(body: &str, quote: char) -> Option<(String, &str, usize)> {
     None
 }
 
-/// The escapes of double quotes: `\a \b \f \n \r \t \v \\ \" \$` and `\0` with three octal digits. Any other backslash stays.
+/// The escapes of double quotes: `\a \b \f \n \r \t \v \\ \" \$` and `\0` with three octal digits.
 fn unescape(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -53,14 +53,18 @@ fn unescape(text: &str) -> String {
                 continue;
             }
             Some('0') => {
-                let digits = characters.as_str().get(..3);
-                let code = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
-                if let Some(code) = code {
-                    characters = characters.as_str().get(3..).unwrap_or_default().chars();
-                    Some(char::from(code))
-                } else {
-                    None
+                // Compose takes the 0 away and reads three octal digits; with any other number it leaves the rest.
+                let digits = characters.as_str().bytes().take(3).take_while(u8::is_ascii_digit).count();
+                let (digits, after) = characters.as_str().split_at_checked(digits).unwrap_or_default();
+                match u8::from_str_radix(digits, 8) {
+                    Ok(code) if digits.len() == 3 => out.push(char::from(code)),
+                    _ => {
+                        out.push('\\');
+                        out.push_str(digits);
+                    }
                 }
+                rest = after;
+                continue;
             }
             _ => None,
         };

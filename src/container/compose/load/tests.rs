@@ -55,11 +55,34 @@ fn a_person_tunes_core() {
 
 #[test]
 fn a_key_that_is_not_applied_is_named_with_file_line_and_path() {
-    insta::assert_snapshot!(refusal("services:\n  core:\n    image: x\n    enviroment:\n      A: b\n"), @"");
-    insta::assert_snapshot!(refusal("services:\n  db:\n    build: .\n"), @"");
-    insta::assert_snapshot!(refusal("service:\n  db: {image: x}\n"), @"");
-    insta::assert_snapshot!(refusal("services:\n  core:\n    env_file: .env.dev\n"), @"");
-    insta::assert_snapshot!(refusal("services:\n  core:\n    healthcheck:\n      start_interval: 1s\n"), @"");
+    for (text, message) in [
+        (
+            "services:\n  core:\n    image: x\n    enviroment:\n      A: b\n",
+            "compose.override.yaml:4: `services.core.enviroment` is not applied by Worca\nhint: did you mean `environment`?",
+        ),
+        (
+            "services:\n  db:\n    build: .\n",
+            "compose.override.yaml:3: `services.db.build` is not applied by Worca\nhint: build the image first and name it with `image`",
+        ),
+        (
+            "service:\n  db: {image: x}\n",
+            "compose.override.yaml:1: `service` is not applied by Worca\nhint: did you mean `services`?",
+        ),
+        (
+            "services:\n  core:\n    env_file: .env.dev\n",
+            "compose.override.yaml:3: `services.core.env_file` is not applied by Worca\nhint: name the variables under `environment`; `.env` beside the files gives them values",
+        ),
+        (
+            "services:\n  core:\n    healthcheck:\n      start_interval: 1s\n",
+            "compose.override.yaml:4: `services.core.healthcheck.start_interval` is not applied by Worca\nhint: engines before 25 refuse it; use a shorter `interval`",
+        ),
+        (
+            "services:\n  core:\n    volumes:\n      - {type: bind, source: /srv, target: /srv, readonly: true}\n",
+            "compose.override.yaml:4: `services.core.volumes.readonly` is not applied by Worca\nhint: did you mean `read_only`?",
+        ),
+    ] {
+        assert_eq!(refusal(text), message);
+    }
 }
 
 #[test]

@@ -59,9 +59,6 @@ impl<'n> Field<'n> {
     pub(super) fn node(&self) -> &'n Node {
         self.node
     }
-    pub(super) fn path(&self) -> &str {
-        &self.path
-    }
     pub(super) fn place(&self) -> &'n Place {
         self.place
     }
@@ -127,17 +124,12 @@ impl<'n> Field<'n> {
         scalars::cpus(self.raw()?)
             .ok_or_else(|| self.error("this takes a number of CPUs").advise("such as `1.5`"))
     }
-    /// The entries of a list.
+    /// The entries of a list. Their path has no number: after a merge it would not be the one of the file.
     pub(super) fn list(&self) -> Result<Vec<Field<'n>>, LoadError> {
         match &self.node.value {
             Value::Sequence(items) => Ok(items
                 .iter()
-                .enumerate()
-                .map(|(index, node)| Field {
-                    node,
-                    path: format!("{}[{index}]", self.path),
-                    place: &node.place,
-                })
+                .map(|node| Field { node, path: self.path.clone(), place: &node.place })
                 .collect()),
             Value::Scalar(_) | Value::Mapping(_) => Err(self.wants("a list")),
         }

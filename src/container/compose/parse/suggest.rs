@@ -29,9 +29,10 @@ fn advice(path: &str, key: &str) -> Option<&'static str> {
         "cpu_shares" | "cpu_quota" | "cpu_period" | "cpuset" | "cpu_count" | "cpu_percent" if service => {
             "limit it with `cpus`"
         }
+        "start_interval" => "engines before 25 refuse it; use a shorter `interval`",
         "gpus" | "runtime" if service => "a box has no device of the host",
         "include" if top => "put the services into `compose.override.yaml` itself",
-        "mode" | "uid" | "gid" if path.contains(".secrets[") => {
+        "mode" | "uid" | "gid" if path.contains(".secrets.") => {
             "a secret keeps the owner and mode of its file"
         }
         _ => return None,

@@ -95,9 +95,7 @@ pub(super) fn check(
                 format!("asks to mount `{quoted}`, which is or holds an engine's socket"),
             );
         }
-        let own = !grounds.container_home.is_empty()
-            && (Paths::contains(source, &grounds.container_home)
-                || Paths::contains(&grounds.container_home, source));
+        let own = holds_own_files(source, &grounds.container_home);
         if own {
             return broken(
                 Promise::NoHome,
@@ -135,6 +133,21 @@ pub(super) fn check(
         );
     }
     Ok(())
+}
+
+/// The folder of the box holds the secrets and the files that decide what the box is. Folders that a person puts beside
+/// them (`./seed`) are the person's to mount.
+fn holds_own_files(source: &str, container_home: &str) -> bool {
+    if container_home.is_empty() {
+        return false;
+    }
+    if Paths::contains(source, container_home) {
+        return true;
+    }
+    let (source, home) = (comparable(source), comparable(container_home));
+    let inside = source.strip_prefix(home.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
+    let name = inside.and_then(|inside| inside.split('/').next());
+    name.is_some_and(|name| matches!(name, "secrets" | ".env" | "state.yaml") || name.starts_with("compose."))
 }
 
 fn is_socket_name(target: &str) -> bool {

@@ -1,0 +1,237 @@
+//! `worca run`: posts a task to core, follows it to its end, and says what came of it.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
+
+use crate::cli::client::{Core, CoreArgs, FollowError, Followed};
+use crate::cli::progress::{Progress, summary};
+use crate::cli::text::{Output, note, print, print_json};
+use crate::events::RunStatus;
+use crate::failure::{Exit, Explain, Failure};
+use crate::ids::RunId;
+use crate::server::wire::{CreateRun, RunAnswer};
+
+/// How long a prompt may be, in bytes.
+const PROMPT_BYTES: u64 = 1024 * 1024;
+
+/// Run a coding agent on a task, on a branch of its own
+///
+/// The task comes from --prompt, --file or standard input. The checkout is not touched: the work is on a new
+/// branch. Ends with 0 when the run is done, 1 when it failed or was stopped, 3 when it waits for something,
+/// 2 when the command line is wrong and 78 when the configuration is refused. Ctrl-C asks the run to stop and
+/// waits for its end; a second Ctrl-C leaves.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  worca run --project ~/dev/api --prompt \"Add a /search endpoint\"\n  \
+                        worca run --project ~/dev/api --file task.md --model rehearsal")]
+pub struct Args {
+    /// The repository to work on: a folder in it
+    #[arg(long, value_name = "DIR")]
+    pub project: PathBuf,
+    /// The task
+    #[arg(long, value_name = "TEXT", conflicts_with = "file")]
+    pub prompt: Option<String>,
+    /// A file with the task; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The model; `rehearsal` needs no key and no internet
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// The guardrail set
+    #[arg(long, value_name = "SET")]
+    pub guardrails: Option<String>,
+    /// A short line for people
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// Print each event as a line of JSON, and the run at the end
+    #[arg(long)]
+    pub json: bool,
+    /// Do not follow the run: print its id and leave
+    #[arg(long)]
+    pub detach: bool,
+    /// How core is reached.
+    #[command(flatten)]
+    pub core: CoreArgs,
+}
+
+/// There is no task to run.
+#[derive(Debug, thiserror::Error)]
+pub enum PromptError {
+    /// Nothing was given.
+    #[error("there is no task")]
+    None,
+    /// The file cannot be read.
+    #[error("the task cannot be read from `{from}`")]
+    Read {
+        /// The file, or standard input.
+        from: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is over the limit.
+    #[error("the task in `{0}` is longer than 1 MiB")]
+    Long(String),
+    /// It is no text.
+    #[error("the task in `{0}` is not UTF-8 text")]
+    Text(String),
+    /// It has no words.
+    #[error("the task is empty")]
+    Empty,
+    /// The project's path cannot be sent.
+    #[error("the path `{0}` is not UTF-8 text")]
+    Path(String),
+    /// The project's path cannot be made absolute.
+    #[error("the path `{path}` cannot be made absolute")]
+    Absolute {
+        /// The path.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl Explain for PromptError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::None | Self::Empty => "prompt-empty",
+            Self::Read { .. } => "prompt-unreadable",
+            Self::Long(_) => "prompt-too-long",
+            Self::Text(_) => "prompt-no-text",
+            Self::Path(_) | Self::Absolute { .. } => "project-path",
+        }
+    }
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::None | Self::Empty => {
+                Some("say what to do with `--prompt TEXT`, `--file FILE` or on standard input".into())
+            }
+            Self::Long(_) => Some("put the long part into a file of the repository and name it".into()),
+            Self::Read { .. } | Self::Text(_) | Self::Path(_) | Self::Absolute { .. } => None,
+        }
+    }
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+}
+
+/// Runs.
+///
+/// # Errors
+/// When core refuses the run or is lost. A run that did not end well is no error: its exit code says so.
+pub async fn run(args: Args) -> Result<Exit, Failure> {
+    let new = CreateRun {
+        project: absolute(&args.project)?,
+        prompt: prompt(args.prompt, args.file).await?,
+        title: args.title,
+        model: args.model,
+        guardrails: args.guardrails,
+    };
+    let core = args.core.connect()?;
+    let run = core.create(&new).await?;
+    if args.detach {
+        if args.json {
+            print_json(&run)?;
+        } else {
+            print(&format!("{}\n", run.line.id))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let output = Output::standard();
+    let id = RunId::parse(&run.line.id).map_err(|_| FollowError::Foreign)?;
+    let mut progress = Progress::new(output);
+    if !args.json {
+        print(&format!("{}\n", progress.head(&run)))?;
+    }
+    let run = follow(&core, &id, &mut progress, args.json).await?;
+    let Some(run) = run else {
+        note(&format!("left: run {id} goes on stopping; `worca show {id}` shows where it stands"));
+        return Ok(Exit::Failed);
+    };
+    if args.json {
+        print_json(&run)?;
+    } else {
+        print(&summary(&run, output))?;
+    }
+    Ok(exit(run.line.status))
+}
+
+/// What the command ends with when a run stands like this.
+pub fn exit(status: RunStatus) -> Exit {
+    match status {
+        RunStatus::Done => Exit::Done,
+        RunStatus::Parked => Exit::Parked,
+        _ => Exit::Failed,
+    }
+}
+
+/// Prints what happens until the end; `None` when a second Ctrl-C came.
+async fn follow(
+    core: &Core,
+    id: &RunId,
+    progress: &mut Progress,
+    as_json: bool,
+) -> Result<Option<RunAnswer>, Failure> {
+    let mut follower = core.follow(id);
+    let mut asked = false;
+    loop {
+        let next = tokio::select! {
+            next = follower.next() => next?,
+            interrupt = tokio::signal::ctrl_c() => {
+                if asked || interrupt.is_err() {
+                    return Ok(None);
+                }
+                asked = true;
+                note(&format!("stopping run {id}; press Ctrl-C again to leave it alone"));
+                if let Err(error) = core.stop(id).await {
+                    // It may have ended in this moment; the stream tells.
+                    note(&format!("{error}"));
+                }
+                continue;
+            }
+        };
+        match next {
+            Followed::Event(event) if as_json => print_json(&event)?,
+            Followed::Event(event) => print(&progress.lines(&event))?,
+            Followed::Lost => note("core is away; waiting for it to come back"),
+            Followed::End(_) => return Ok(Some(core.run(id).await?)),
+        }
+    }
+}
+
+fn absolute(path: &Path) -> Result<String, PromptError> {
+    let shown = path.display().to_string();
+    let path =
+        std::path::absolute(path).map_err(|source| PromptError::Absolute { path: shown.clone(), source })?;
+    path.into_os_string().into_string().map_err(|_| PromptError::Path(shown))
+}
+
+async fn prompt(text: Option<String>, file: Option<PathBuf>) -> Result<String, PromptError> {
+    let text = match (text, file) {
+        (Some(text), _) => text,
+        (None, Some(path)) if path.as_os_str() != "-" => {
+            let from = path.display().to_string();
+            read(from, move || std::fs::File::open(path)).await?
+        }
+        (None, None) if std::io::stdin().is_terminal() => return Err(PromptError::None),
+        (None, _) => read("standard input".into(), || Ok(std::io::stdin().lock())).await?,
+    };
+    if text.trim().is_empty() { Err(PromptError::Empty) } else { Ok(text) }
+}
+
+async fn read<R: std::io::Read>(
+    from: String,
+    open: impl FnOnce() -> std::io::Result<R> + Send + 'static,
+) -> Result<String, PromptError> {
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut bytes = Vec::new();
+        open()?.take(PROMPT_BYTES + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    });
+    let bytes = reading
+        .await
+        .unwrap_or_else(|_| Err(std::io::Error::other("the program is ending")))
+        .map_err(|source| PromptError::Read { from: from.clone(), source })?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > PROMPT_BYTES {
+        return Err(PromptError::Long(from));
+    }
+    String::from_utf8(bytes).map_err(|_| PromptError::Text(from))
+}

@@ -1,0 +1,8 @@
+//! The handlers, one file per resource. Each ends with the paths that it adds to the table.
+
+pub mod events;
+pub mod links;
+pub mod openapi;
+pub mod page;
+pub mod runs;
+pub mod status;

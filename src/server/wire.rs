@@ -1,0 +1,204 @@
+//! What goes over the API, each as its own struct and converted by hand: the store may change its shape, this
+//! may only grow. An unknown key in a body is an error.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::events::RunStatus;
+use crate::store;
+
+/// An error.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ErrorAnswer {
+    /// What went wrong.
+    pub error: ErrorBody,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ErrorBody {
+    /// A stable word for it.
+    pub code: String,
+    /// A sentence for people.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// The exit code that the command line ends with.
+    pub exit: u8,
+}
+
+/// Whether the service answers. Nothing else is told here.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct HealthAnswer {
+    /// Always `ok`.
+    pub status: String,
+}
+
+/// How core is doing.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct StatusAnswer {
+    /// Its version.
+    pub version: String,
+    /// The number of the newest event: follow from here to see only what is new.
+    pub last_event: i64,
+    /// Runs that have not ended.
+    pub alive_runs: u64,
+    /// Open event streams.
+    pub streams: u64,
+    /// Signed-in browsers.
+    pub sessions: u64,
+}
+
+/// A sign-in link.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct LinkAnswer {
+    /// The link. It works once.
+    pub url: String,
+    /// How long it works.
+    pub expires_in_seconds: u64,
+}
+
+/// A run to create.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateRun {
+    /// A folder in the repository, absolute, as core sees it.
+    pub project: String,
+    /// What to do, at most 1 MiB.
+    pub prompt: String,
+    /// A short line for people; made from the prompt when none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The model; the agent program's own choice when none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The guardrail set; the default one when none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guardrails: Option<String>,
+}
+
+/// A run in a list: without its prompt and the agent's last words, which can be long.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct RunLine {
+    /// Its id.
+    pub id: String,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// Why, where that is not plain.
+    pub reason: Option<String>,
+    /// A short line for people.
+    pub title: String,
+    /// The checkout of its project.
+    pub checkout: String,
+    /// The branch that its work is on.
+    pub branch: String,
+    /// When it was asked for (milliseconds since 1970).
+    pub created_at: i64,
+    /// When it ended.
+    pub ended_at: Option<i64>,
+    /// The tip of its branch, once there is work on it.
+    pub head_commit: Option<String>,
+    /// Files changed.
+    pub files_changed: Option<u64>,
+    /// Lines added.
+    pub insertions: Option<u64>,
+    /// Lines removed.
+    pub deletions: Option<u64>,
+    /// What the agent program says that it cost, in millionths of a US dollar.
+    pub cost_micros: Option<u64>,
+}
+
+/// A run with all that is known of it.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct RunAnswer {
+    /// What a list shows of it.
+    #[serde(flatten)]
+    pub line: RunLine,
+    /// The project's id.
+    pub project: String,
+    /// What was asked.
+    pub prompt: String,
+    /// The model that was asked for.
+    pub model: Option<String>,
+    /// The guardrail set.
+    pub guardrails: String,
+    /// Who the commits are by.
+    pub author: Author,
+    /// The commit that it starts from.
+    pub base_commit: String,
+    /// Turns of the model.
+    pub turns: Option<u64>,
+    /// The agent's last words.
+    pub answer: Option<String>,
+    /// The ref of a backup commit, when there is one.
+    pub backup: Option<String>,
+    /// Whether its worktree is still there.
+    pub worktree_present: bool,
+}
+
+/// Who commits are by.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Author {
+    /// The name.
+    pub name: String,
+    /// The address.
+    pub email: String,
+}
+
+/// Runs, newest first.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct RunList {
+    /// The runs.
+    pub runs: Vec<RunLine>,
+}
+
+/// The last frame of a run's event stream.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct StreamEnd {
+    /// How the run ended.
+    pub status: RunStatus,
+}
+
+impl From<store::Run> for RunLine {
+    fn from(run: store::Run) -> Self {
+        Self::of(&run)
+    }
+}
+
+impl RunLine {
+    fn of(run: &store::Run) -> Self {
+        Self {
+            id: run.id.to_string(),
+            status: run.status,
+            reason: run.reason.clone(),
+            title: run.title.clone(),
+            checkout: run.checkout.clone(),
+            branch: run.branch.clone(),
+            created_at: run.created_at.0,
+            ended_at: run.ended_at.map(|at| at.0),
+            head_commit: run.end.head_commit.clone(),
+            files_changed: run.end.files_changed,
+            insertions: run.end.insertions,
+            deletions: run.end.deletions,
+            cost_micros: run.end.cost_micros,
+        }
+    }
+}
+
+impl From<store::Run> for RunAnswer {
+    fn from(run: store::Run) -> Self {
+        Self {
+            line: RunLine::of(&run),
+            project: run.project.to_string(),
+            prompt: run.prompt,
+            model: run.model,
+            guardrails: run.guardrails,
+            author: Author { name: run.author_name, email: run.author_email },
+            base_commit: run.base_commit,
+            turns: run.end.turns,
+            answer: run.end.answer,
+            backup: run.end.backup,
+            worktree_present: run.worktree_present,
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Runs: what was asked, where it stands, what came of it. A change of status and the event that tells of
+//! it are one transaction.
+
+use rusqlite::{OptionalExtension as _, Row, params};
+
+use super::{Store, StoreError, events};
+use crate::clock::Millis;
+use crate::events::{Event, RunStatus};
+use crate::ids::{ProjectId, RunId};
+
+/// One run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Its id.
+    pub id: RunId,
+    /// The project that it works on.
+    pub project: ProjectId,
+    /// The checkout of that project.
+    pub checkout: String,
+    /// A short line for people.
+    pub title: String,
+    /// What was asked.
+    pub prompt: String,
+    /// The model that was asked for; the agent program's own choice when none was.
+    pub model: Option<String>,
+    /// The guardrail set.
+    pub guardrails: String,
+    /// Who the commits are by: name.
+    pub author_name: String,
+    /// Who the commits are by: address.
+    pub author_email: String,
+    /// The branch, short.
+    pub branch: String,
+    /// The commit that it starts from.
+    pub base_commit: String,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// Why, where that is not plain.
+    pub reason: Option<String>,
+    /// When it was asked for.
+    pub created_at: Millis,
+    /// When it ended.
+    pub ended_at: Option<Millis>,
+    /// What came of it so far.
+    pub end: RunEnd,
+    /// Whether its worktree is still there.
+    pub worktree_present: bool,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunEnd {
+    /// The tip of its branch.
+    pub head_commit: Option<String>,
+    /// Files changed against the base.
+    pub files_changed: Option<u64>,
+    /// Lines added.
+    pub insertions: Option<u64>,
+    /// Lines removed.
+    pub deletions: Option<u64>,
+    /// What the agent program says that it cost, in millionths of a US dollar.
+    pub cost_micros: Option<u64>,
+    /// Turns of the model.
+    pub turns: Option<u64>,
+    /// The agent's last words.
+    pub answer: Option<String>,
+    /// The ref of a backup commit, when there is one.
+    pub backup: Option<String>,
+}
+
+const COLUMNS: &str = "SELECT runs.*, projects.checkout AS checkout FROM runs
+                       JOIN projects ON projects.id = runs.project_id";
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Result<Run, StoreError>> {
+    let id: String = row.get("id")?;
+    let project: String = row.get("project_id")?;
+    let status: String = row.get("status")?;
+    let (Ok(id), Ok(project), Some(status)) =
+        (RunId::parse(&id), ProjectId::parse(&project), RunStatus::parse(&status))
+    else {
+        return Ok(Err(StoreError::Foreign { what: "a run", value: id }));
+    };
+    Ok(Ok(Run {
+        id,
+        project,
+        status,
+        checkout: row.get("checkout")?,
+        title: row.get("title")?,
+        prompt: row.get("prompt")?,
+        model: row.get("model")?,
+        guardrails: row.get("guardrails")?,
+        author_name: row.get("author_name")?,
+        author_email: row.get("author_email")?,
+        branch: row.get("branch")?,
+        base_commit: row.get("base_commit")?,
+        reason: row.get("reason")?,
+        created_at: Millis(row.get("created_at")?),
+        ended_at: row.get::<_, Option<i64>>("ended_at")?.map(Millis),
+        end: RunEnd {
+            head_commit: row.get("head_commit")?,
+            files_changed: row.get("files_changed")?,
+            insertions: row.get("insertions")?,
+            deletions: row.get("deletions")?,
+            cost_micros: row.get("cost_micros")?,
+            turns: row.get("turns")?,
+            answer: row.get("answer")?,
+            backup: row.get("backup")?,
+        },
+        worktree_present: row.get::<_, String>("worktree")? == "present",
+    }))
+}
+
+impl Store {
+    /// Stores a new run in status `preparing`, with the event.
+    ///
+    /// # Errors
+    /// When the database does not take it.
+    pub async fn insert_run(&self, run: Run) -> Result<(), StoreError> {
+        let seq = self
+            .write(move |tx| {
+                tx.execute(
+                    "INSERT INTO runs (id, project_id, title, prompt, model, guardrails, author_name,
+                         author_email, branch, base_commit, status, created_at, worktree)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'present')",
+                    params![
+                        run.id.as_str(),
+                        run.project.as_str(),
+                        run.title,
+                        run.prompt,
+                        run.model,
+                        run.guardrails,
+                        run.author_name,
+                        run.author_email,
+                        run.branch,
+                        run.base_commit,
+                        RunStatus::Preparing.as_str(),
+                        run.created_at.0,
+                    ],
+                )?;
+                let event = Event::Status { status: RunStatus::Preparing, reason: None };
+                events::append(tx, &run.id, &event)
+            })
+            .await?;
+        self.announce(seq);
+        Ok(())
+    }
+
+    /// Takes back a run whose worktree could not be made: it never was.
+    ///
+    /// # Errors
+    /// When the database does not take it.
+    pub async fn forget_unmade_run(&self, id: &RunId) -> Result<(), StoreError> {
+        let id = id.clone();
+        self.write(move |tx| {
+            tx.execute("DELETE FROM runs WHERE id = ?1 AND status = 'preparing'", params![id.as_str()])?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Moves a run on, with the event, in one transaction. An ended run stays ended: then this does nothing
+    /// and gives `false`.
+    ///
+    /// # Errors
+    /// When the database does not take it.
+    pub async fn set_run_status(
+        &self,
+        id: &RunId,
+        status: RunStatus,
+        reason: Option<String>,
+    ) -> Result<bool, StoreError> {
+        let id = id.clone();
+        let seq = self
+            .write(move |tx| {
+                let ended_at = status.is_end().then(|| Millis::now().0);
+                let changed = tx.execute(
+                    "UPDATE runs SET status = ?2, reason = ?3, ended_at = ?4
+                     WHERE id = ?1 AND status IN ('preparing', 'running', 'finishing')",
+                    params![id.as_str(), status.as_str(), reason, ended_at],
+                )?;
+                if changed == 0 {
+                    return Ok(None);
+                }
+                events::append(tx, &id, &Event::Status { status, reason }).map(Some)
+            })
+            .await?;
+        if let Some(seq) = seq {
+            self.announce(seq);
+        }
+        Ok(seq.is_some())
+    }
+
+    /// Stores what came of a run. A value that is not known leaves what was known before.
+    ///
+    /// # Errors
+    /// When the database does not take it.
+    pub async fn set_run_end(&self, id: &RunId, end: RunEnd) -> Result<(), StoreError> {
+        let id = id.clone();
+        self.write(move |tx| {
+            tx.execute(
+                "UPDATE runs SET
+                     head_commit = coalesce(?2, head_commit), files_changed = coalesce(?3, files_changed),
+                     insertions = coalesce(?4, insertions), deletions = coalesce(?5, deletions),
+                     cost_micros = coalesce(?6, cost_micros), turns = coalesce(?7, turns),
+                     answer = coalesce(?8, answer), backup = coalesce(?9, backup)
+                 WHERE id = ?1",
+                params![
+                    id.as_str(),
+                    end.head_commit,
+                    end.files_changed,
+                    end.insertions,
+                    end.deletions,
+                    end.cost_micros,
+                    end.turns,
+                    end.answer,
+                    end.backup,
+                ],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Stores that the run's worktree is gone.
+    ///
+    /// # Errors
+    /// When the database does not take it.
+    pub async fn worktree_removed(&self, id: &RunId) -> Result<(), StoreError> {
+        let id = id.clone();
+        self.write(move |tx| {
+            tx.execute("UPDATE runs SET worktree = 'removed' WHERE id = ?1", params![id.as_str()])?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// The run with this id.
+    ///
+    /// # Errors
+    /// When the database does not give it.
+    pub async fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
+        let id = id.clone();
+        self.read(move |connection| {
+            connection
+                .query_row(&format!("{COLUMNS} WHERE runs.id = ?1"), params![id.as_str()], read)
+                .optional()?
+                .transpose()
+        })
+        .await
+    }
+
+    /// The newest runs, at most `limit`.
+    ///
+    /// # Errors
+    /// When the database does not give them.
+    pub async fn runs(&self, limit: u32) -> Result<Vec<Run>, StoreError> {
+        self.read(move |connection| {
+            connection
+                .prepare_cached(&format!("{COLUMNS} ORDER BY runs.created_at DESC, runs.id LIMIT ?1"))?
+                .query_map(params![limit], read)?
+                .collect::<rusqlite::Result<Vec<_>>>()?
+                .into_iter()
+                .collect()
+        })
+        .await
+    }
+
+    /// Runs that have not ended: at start these are what an earlier core left.
+    ///
+    /// # Errors
+    /// When the database does not give them.
+    pub async fn alive_runs(&self) -> Result<Vec<Run>, StoreError> {
+        self.read(move |connection| {
+            connection
+                .prepare(&format!(
+                    "{COLUMNS} WHERE runs.status IN ('preparing', 'running', 'finishing')
+                     ORDER BY runs.created_at"
+                ))?
+                .query_map([], read)?
+                .collect::<rusqlite::Result<Vec<_>>>()?
+                .into_iter()
+                .collect()
+        })
+        .await
+    }
+}
