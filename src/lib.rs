@@ -5,10 +5,13 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+pub mod agents;
 pub mod cli;
 pub mod clock;
 pub mod events;
 pub mod failure;
+pub mod git;
+pub mod guardrails;
 pub mod home;
 pub mod http;
 pub mod ids;
@@ -16,4 +19,5 @@ pub mod keys;
 pub mod runs;
 pub mod secret;
 pub mod server;
+pub mod spawn;
 pub mod store;

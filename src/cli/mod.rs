@@ -1,12 +1,116 @@
-//! The command line: one file per command. It parses, calls the library and prints; it decides nothing.
+//! The command line: clap types and terminal output, one file per group of commands. Decides nothing.
 
 pub mod client;
 pub mod health;
+pub mod hook;
 pub mod interrupt;
+pub mod keys;
 pub mod progress;
 pub mod run;
 pub mod runs;
 pub mod serve;
+pub mod shim;
 pub mod show;
 pub mod stop;
 pub mod text;
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+use crate::failure::{Exit, Failure};
+
+/// Run coding agents in a box that limits them, on branches of their own
+///
+/// Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a run is parked, 78 the configuration is refused.
+#[derive(Debug, Parser)]
+#[command(
+    name = "worca",
+    version,
+    arg_required_else_help = true,
+    after_help = "Example:\n  worca container up --project ~/dev/api\n  worca container run -- --project ~/dev/api --prompt \"Add a /search endpoint\""
+)]
+pub struct Cli {
+    /// Say more of what happens, on standard error
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::Args),
+    Runs(runs::Args),
+    Show(show::Args),
+    Stop(stop::Args),
+    Serve(serve::Args),
+    Keys(keys::KeysArgs),
+    Health(health::Args),
+    /// Print the completion script of a shell
+    #[command(
+        after_help = "Example:\n  worca completions bash > ~/.local/share/bash-completion/completions/worca"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Judge one tool call of an agent, given as JSON on standard input
+    #[command(hide = true)]
+    Hook,
+    /// Hold an agent and all that it starts; started by core, never by a person
+    #[command(hide = true)]
+    Shim,
+}
+
+impl Cli {
+    /// Does what the command line says.
+    ///
+    /// # Errors
+    /// What the command reports; `main` prints it.
+    pub async fn run(self) -> Result<Exit, Failure> {
+        match self.command {
+            Command::Run(args) => run::run(args).await,
+            Command::Runs(args) => runs::run(args).await,
+            Command::Show(args) => show::run(args).await,
+            Command::Stop(args) => stop::run(args).await,
+            Command::Serve(args) => serve::run(args).await,
+            Command::Keys(args) => keys::run(args).await,
+            Command::Health(args) => health::run(args).await,
+            Command::Completions { shell } => {
+                clap_complete::generate(shell, &mut Self::command(), "worca", &mut std::io::stdout());
+                Ok(Exit::Done)
+            }
+            // `early` has them; they stand above for the help and the completions.
+            Command::Hook | Command::Shim => Ok(Exit::Usage),
+        }
+    }
+}
+
+/// The roles that must start in a moment and need no runtime and no parser: `worca shim` and `worca hook`.
+/// `main` asks this before anything else; `None` means that the command line is an ordinary one.
+pub fn early(arguments: &[OsString]) -> Option<ExitCode> {
+    let (role, rest) = arguments.get(1..)?.split_first()?;
+    match role.to_str()? {
+        "shim" => Some(shim::run(rest)),
+        "hook" => Some(hook::run(rest)),
+        _ => None,
+    }
+}
+
+/// Log lines go to standard error. `WORCA_LOG` chooses them in the words of tracing's `EnvFilter`; without it a
+/// serving role says what it does and an ordinary command only what is wrong.
+pub fn init_log(verbose: bool) {
+    let chosen = std::env::var("WORCA_LOG").ok().filter(|words| !words.is_empty());
+    let words = chosen.unwrap_or_else(|| if verbose { "worca=debug" } else { "worca=info" }.to_owned());
+    let filter = EnvFilter::try_new(&words).unwrap_or_else(|_| EnvFilter::new("worca=info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .with_target(false)
+        .init();
+}

@@ -1,5 +1,6 @@
 //! `worca serve`: core in the foreground.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -11,9 +12,11 @@ use crate::home::Home;
 use crate::http;
 use crate::keys::reach;
 use crate::runs::Runs;
+use crate::server::assemble::{self, RunSettings};
 use crate::server::lock::Holder;
 use crate::server::serve::{Settings, Start, start};
 use crate::server::token;
+use crate::spawn::{adopt_strays, harden_self};
 use crate::store::Store;
 
 /// Serve the page, the API and the runs
@@ -58,6 +61,36 @@ pub struct Args {
     /// The file of the core token; without it, `core-token` in Worca's home, made when it is not there
     #[arg(long, env = "WORCA_CORE_TOKEN_FILE", hide_env_values = true, value_name = "FILE")]
     pub core_token_file: Option<PathBuf>,
+    /// Claude Code: a name that PATH holds, or a path
+    #[arg(
+        long,
+        env = "WORCA_CLAUDE",
+        hide_env_values = true,
+        value_name = "PROGRAM",
+        default_value = "claude"
+    )]
+    pub claude: OsString,
+    /// Whose name the commits bear where a repository names nobody
+    #[arg(long, env = "WORCA_GIT_NAME", hide_env_values = true, value_name = "NAME", requires = "git_email")]
+    pub git_name: Option<String>,
+    /// The e-mail address beside that name
+    #[arg(
+        long,
+        env = "WORCA_GIT_EMAIL",
+        hide_env_values = true,
+        value_name = "ADDRESS",
+        requires = "git_name"
+    )]
+    pub git_email: Option<String>,
+    /// The folders that may be worked on, as a JSON list; set in a box
+    #[arg(long, env = "WORCA_PROJECTS", hide = true, value_name = "JSON")]
+    pub projects: Option<String>,
+}
+
+impl Args {
+    fn named_token(&self) -> Option<PathBuf> {
+        self.core_token_file.clone().filter(|path| !path.as_os_str().is_empty())
+    }
 }
 
 /// Serves until SIGTERM or Ctrl-C.
@@ -66,6 +99,7 @@ pub struct Args {
 /// When core cannot start. Then nothing was changed but what the next start needs anyway.
 pub async fn run(args: Args) -> Result<Exit, Failure> {
     reach::check(std::env::vars_os(), std::env::home_dir().as_deref())?;
+    guard_self();
     let home = Home::find()?;
     let settings = Settings {
         home: home.clone(),
@@ -73,11 +107,11 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
         // An empty variable is one that is not set: a `.env` file has such lines.
         public_url: args.public_url.clone().filter(|url| !url.is_empty()),
         allow_hosts: args.allow_host.clone(),
-        core_token_file: args.core_token_file.clone().filter(|path| !path.as_os_str().is_empty()),
+        core_token_file: args.named_token(),
     };
     let stop = Stop::listen();
     let output = Output::standard();
-    let core = match start(settings, async |store| make_runs(&args, home.clone(), store).await).await? {
+    let core = match start(settings, async |store| make_runs(&args, &home, store).await).await? {
         Start::Ready(core) => core,
         Start::Running(holder) => {
             already(holder, &args, &home, output).await?;
@@ -89,17 +123,32 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
         print_link(&core.link().url)?;
     }
     let runs = core.app().runs().clone();
-    core.serve(stop.wait(), end_runs(runs)).await;
+    core.serve(stop.wait(), async { runs.shut_down().await }).await;
     Ok(Exit::Done)
 }
 
-/// Where the runs of core are made: the key service's client and the boot recovery belong here.
-async fn make_runs(_args: &Args, home: Home, store: Store) -> Result<Runs, Failure> {
-    Ok(Runs::skeleton(store, home))
+async fn make_runs(args: &Args, home: &Home, store: Store) -> Result<Runs, Failure> {
+    let token = args.named_token().unwrap_or_else(|| home.core_token());
+    let settings = RunSettings {
+        home: home.clone(),
+        keys_url: args.keys_url.clone(),
+        control_file: args.control_file.clone(),
+        claude: args.claude.clone(),
+        author: (args.git_name.clone(), args.git_email.clone()),
+        projects: args.projects.clone(),
+        protected: [Some(token), args.control_file.clone()].into_iter().flatten().collect(),
+    };
+    assemble::runs(settings, store).await
 }
 
-/// Where the runs are told that core ends. Awaited before the process ends; it must have its own time limit.
-async fn end_runs(_runs: Runs) {}
+/// No agent of the same user may read core's memory, and what an agent leaves behind falls to core.
+fn guard_self() {
+    for (what, done) in [("guard its memory", harden_self()), ("adopt strays", adopt_strays())] {
+        if let Err(error) = done {
+            tracing::warn!("core could not {what}: {error}");
+        }
+    }
+}
 
 fn print_link(url: &str) -> Result<(), PrintError> {
     print(&format!("Sign in (once, within 10 minutes): {url}\n"))
@@ -111,7 +160,7 @@ async fn already(holder: Option<Holder>, args: &Args, home: &Home, output: Outpu
         return print("Worca is already running on this machine\n");
     };
     print(&format!("Worca is already running on {} (pid {})\n", holder.url, holder.pid))?;
-    let path = args.core_token_file.clone().unwrap_or_else(|| home.core_token());
+    let path = args.named_token().unwrap_or_else(|| home.core_token());
     if !output.terminal {
         return Ok(());
     }

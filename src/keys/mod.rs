@@ -1,3 +1,26 @@
-//! The key service. (Its own files come with it; here is the boot check that core uses.)
+//! The key service: model keys in a vault, short-lived passes for agents, a proxy that puts the key on.
+//!
+//! A small program of its own that shares the binary. It never imports runs, server, spawn or store, never
+//! follows a redirect, never retries, never buffers a model's answer, and never lets a key out: not in an
+//! answer, a log line, a `Debug` print or a file that is not sealed.
 
+mod answer;
+pub mod client;
+mod control;
+pub mod credential;
+mod harden;
+mod headers;
+mod keyring;
+pub mod pass;
+mod proxy;
 pub mod reach;
+mod rehearsal;
+pub mod secret_file;
+pub mod serve;
+pub mod slot;
+mod transfer;
+pub mod vault;
+pub mod wire;
+
+pub use harden::harden;
+pub use rehearsal::scenario_names;

@@ -1,12 +1,43 @@
-//! Runs: SKELETON of the lead's room, so that `server` compiles. The lead's own file replaces it at merge.
+//! What a run is: a prompt, a worktree and a branch of its own, one agent, a result.
+//!
+//! It moves through `preparing`, `running` and `finishing` to one end, each step stored before it is taken, so
+//! that a core that is killed finds at its next start what to make good. It must never build a command for an
+//! agent (that is `spawn`), never touch the user's checkout (that is what `worktree` holds off), and never end
+//! a run with work in its worktree that no commit holds.
 
+mod create;
+mod drive;
+mod error;
+mod finish;
+mod lease;
+mod recover;
+pub mod worktree;
+
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use crate::failure::{Exit, Explain};
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
+
+pub use error::{CreateRunError, StopRunError};
+
+use crate::events::Event;
+use crate::git::{Git, Person};
 use crate::home::Home;
 use crate::ids::RunId;
-use crate::store::{Run, Store};
+use crate::keys::client::KeysClient;
+use crate::store::{Run, Store, StoreError};
+use lease::Leases;
+
+/// The longest prompt, in bytes.
+pub const MAX_PROMPT: usize = 512 * 1024;
+/// The largest diff that is kept beside a run, in bytes; a larger one is cut, the branch has it whole.
+pub const MAX_DIFF: usize = 16 * 1024 * 1024;
+/// How long an agent has to end by itself when it is asked to, before its tree is killed.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// What a person asks for.
 #[derive(Debug, Clone)]
@@ -17,54 +48,138 @@ pub struct NewRun {
     pub prompt: String,
     /// A short line for people; made from the prompt when none is given.
     pub title: Option<String>,
-    /// The model.
+    /// The model; the agent program's own choice when none is given.
     pub model: Option<String>,
-    /// The guardrail set.
+    /// The guardrail set; `permissive` when none is given.
     pub guardrails: Option<String>,
 }
 
-/// A run could not be created; nothing of it is left.
-#[derive(Debug, thiserror::Error)]
-pub enum CreateRunError {
-    /// (the lead has many variants here)
-    #[error("the prompt is empty")]
-    EmptyPrompt,
-}
-impl Explain for CreateRunError {
-    fn code(&self) -> &'static str { "prompt-empty" }
-    fn exit(&self) -> Exit { Exit::Usage }
-}
-
-/// A run could not be stopped.
-#[derive(Debug, thiserror::Error)]
-pub enum StopRunError {
-    /// No such run.
-    #[error("there is no run `{0}`")]
-    Unknown(RunId),
-    /// It has ended.
-    #[error("run `{0}` has already ended")]
-    Ended(RunId),
-}
-impl Explain for StopRunError {
-    fn code(&self) -> &'static str {
-        match self { Self::Unknown(_) => "run-unknown", Self::Ended(_) => "run-ended" }
-    }
+/// What the runs of a core stand on.
+pub struct Settings {
+    /// Worca's home.
+    pub home: Home,
+    /// The store.
+    pub store: Store,
+    /// The user's git.
+    pub git: Git,
+    /// The key service, as core speaks to it.
+    pub keys: KeysClient,
+    /// Claude Code: a name that `PATH` holds, or a path.
+    pub claude: OsString,
+    /// Whose name the commits bear where the repository names nobody.
+    pub person: Option<Person>,
+    /// The folders that may be worked on; any when this core runs without a box.
+    pub mounted: Option<Vec<PathBuf>>,
+    /// Files that no agent's file tool may touch (the core token).
+    pub protected: Vec<PathBuf>,
 }
 
 /// The runs of this core. Clones share it.
 #[derive(Clone)]
 pub struct Runs(Arc<Inner>);
-struct Inner { store: Store, home: Home }
+
+struct Inner {
+    settings: Settings,
+    leases: Leases,
+    tasks: TaskTracker,
+    live: Mutex<HashMap<RunId, watch::Sender<Option<Cause>>>>,
+}
+
+/// Why an agent is asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// A person said so.
+    Person,
+    /// Core is ending.
+    Ending,
+}
 
 impl Runs {
+    /// Takes up the runs of an earlier core (they become `interrupted`, their work safe), then is ready.
+    ///
+    /// # Errors
+    /// When the store does not give or take what that needs.
+    pub async fn start(settings: Settings) -> Result<Self, StoreError> {
+        let leases = Leases::start(settings.keys.clone());
+        let runs = Self(Arc::new(Inner {
+            settings,
+            leases,
+            tasks: TaskTracker::new(),
+            live: Mutex::new(HashMap::new()),
+        }));
+        runs.0.recover().await?;
+        Ok(runs)
+    }
+
     /// The store, for reading.
-    pub fn store(&self) -> &Store { &self.0.store }
-    /// Creates a run and starts it. # Errors: refused with a reason; nothing is left.
-    pub async fn create(&self, _new: NewRun) -> Result<Run, CreateRunError> { Err(CreateRunError::EmptyPrompt) }
-    /// Asks a run to stop; it ends by itself soon. # Errors: unknown or ended.
-    pub async fn stop(&self, id: &RunId) -> Result<(), StopRunError> { Err(StopRunError::Unknown(id.clone())) }
-    /// Where the diff of a run is stored once it has one (a file of at most 16 MiB).
-    pub fn diff_file(&self, id: &RunId) -> PathBuf { self.0.home.run(id).join("diff.patch") }
-    /// (for tests here)
-    pub fn skeleton(store: Store, home: Home) -> Self { Self(Arc::new(Inner { store, home })) }
+    pub fn store(&self) -> &Store {
+        &self.0.settings.store
+    }
+
+    /// Checks everything that could refuse the run, makes its worktree and starts it.
+    ///
+    /// # Errors
+    /// With the reason; then no row, no branch and no folder is left.
+    pub async fn create(&self, new: NewRun) -> Result<Run, CreateRunError> {
+        let (run, worktree) = self.0.make(new).await?;
+        let (ask, asked) = watch::channel(None);
+        self.0.live().insert(run.id.clone(), ask);
+        let inner = Arc::clone(&self.0);
+        let driven = run.clone();
+        self.0.tasks.spawn(async move {
+            inner.drive(&driven, &worktree, asked).await;
+            inner.live().remove(&driven.id);
+        });
+        Ok(run)
+    }
+
+    /// Asks a run to stop. It ends by itself within moments, with its work committed.
+    ///
+    /// # Errors
+    /// When there is no such run or it has ended.
+    pub async fn stop(&self, id: &RunId) -> Result<(), StopRunError> {
+        if let Some(ask) = self.0.live().get(id) {
+            ask.send_if_modified(|cause| cause.is_none() && cause.replace(Cause::Person).is_none());
+            return Ok(());
+        }
+        match self.0.settings.store.run(id).await? {
+            Some(_) => Err(StopRunError::Ended(id.clone())),
+            None => Err(StopRunError::Unknown(id.clone())),
+        }
+    }
+
+    /// Where the diff of a run is, once it has one: at most [`MAX_DIFF`] bytes.
+    pub fn diff_file(&self, id: &RunId) -> PathBuf {
+        self.0.settings.home.run(id).join("diff.patch")
+    }
+
+    /// Ends all agents, saves their work and waits for it. The runs end as `interrupted`.
+    pub async fn shut_down(&self) {
+        self.0.tasks.close();
+        for ask in self.0.live().values() {
+            ask.send_if_modified(|cause| cause.is_none() && cause.replace(Cause::Ending).is_none());
+        }
+        self.0.tasks.wait().await;
+        self.0.leases.stop().await;
+    }
+}
+
+impl Inner {
+    fn live(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, watch::Sender<Option<Cause>>>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores an event, and waits while the disk is full: the agent, whose output is not read meanwhile, waits
+    /// with it, and all goes on by itself once there is space.
+    async fn record(&self, run: &RunId, event: Event) -> Result<(), StoreError> {
+        loop {
+            match self.settings.store.append_event(run, event.clone()).await {
+                Err(StoreError::DiskFull) => {
+                    tracing::warn!(%run, "the disk is full: the run waits for space");
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+                other => return other.map(|_| ()),
+            }
+        }
+    }
 }

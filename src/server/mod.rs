@@ -3,6 +3,7 @@
 //! It decides nothing about a run: it asks `runs` and reads `store`. It must never answer a request whose Host
 //! it does not know, never hand out the core token, and never keep more of a stream than one page of it.
 
+pub mod assemble;
 pub mod gate;
 pub mod hosts;
 pub mod listen;

@@ -1,0 +1,176 @@
+//! From "run this prompt" to a request for `spawn`: folders, files and flags of one start of Claude Code.
+//! Never puts the prompt or the pass into an argument or a file.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Explain;
+use crate::guardrails::Policy;
+use crate::secret::Secret;
+use crate::spawn::SpawnRequest;
+
+use super::{ProjectText, settings};
+
+/// One start of Claude Code.
+pub struct Launch {
+    /// `claude`, or a path to it.
+    pub program: OsString,
+    /// The model's name as it was given; `None` leaves the choice to the program.
+    pub model: Option<String>,
+    /// The worktree, which is the working folder.
+    pub worktree: PathBuf,
+    /// The run's own folder: `home/` (with `.claude/` and `tmp/`), `settings.json`, `policy.json` and
+    /// `project.md` are made in it. The worktree may lie in it too.
+    pub folder: PathBuf,
+    /// Worca's home: off limits for the agent's file tools but for the worktree and `home/`.
+    pub worca_home: PathBuf,
+    /// Further files and folders that are off limits, absolute (the core token's file).
+    pub protected: Vec<PathBuf>,
+    /// The running `worca`, for the hook. `None`: this program's own path.
+    pub worca: Option<PathBuf>,
+    /// Where the model is: the key service's slot.
+    pub base_url: String,
+    /// What the agent shows there.
+    pub pass: Secret,
+    /// The task. Goes to standard input.
+    pub prompt: String,
+    /// An earlier session of the same `folder` and `worktree` to go on with.
+    pub resume: Option<String>,
+    /// Further variables for the agent (the git identity).
+    pub environment: Vec<(String, OsString)>,
+}
+
+/// The files of a start could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// A file or folder of the run.
+    #[error("`{}` could not be written", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// From the system.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The hook has no program.
+    #[error("the path of the running `worca`, which the hook needs, is unknown")]
+    OwnPath(#[source] std::io::Error),
+    /// A model or session name that is not one.
+    #[error("`{0}` is not a {1} name")]
+    Name(String, &'static str),
+}
+
+impl Explain for PrepareError {
+    fn code(&self) -> &'static str {
+        "agent-files"
+    }
+}
+
+impl Launch {
+    /// Makes the run's folders and files and gives the request. Blocking: call it off the async threads.
+    ///
+    /// # Errors
+    /// When a file cannot be written or a name has another form.
+    pub fn prepare(self) -> Result<SpawnRequest, PrepareError> {
+        let home = self.folder.join("home");
+        let (config, temporary) = (home.join(".claude"), home.join("tmp"));
+        for folder in [&self.folder, &home, &config, &temporary] {
+            make_folder(folder)?;
+        }
+        let worca = match self.worca {
+            Some(path) => path,
+            None => std::env::current_exe().map_err(PrepareError::OwnPath)?,
+        };
+
+        let policy_file = self.folder.join("policy.json");
+        let settings_file = self.folder.join("settings.json");
+        let mut closed = vec![PathBuf::from("/run/secrets"), self.worca_home.clone()];
+        closed.extend(self.protected);
+        let policy = Policy { version: 1, closed, open: vec![self.worktree.clone(), home.clone()] };
+        write(&policy_file, policy.to_json().as_bytes())?;
+        // `deny` has no exceptions, so only what holds nothing of this run can stand there. The hook has the rest.
+        let protected: Vec<&Path> = policy
+            .closed
+            .iter()
+            .filter(|closed| !policy.open.iter().any(|open| open.starts_with(closed)))
+            .map(PathBuf::as_path)
+            .chain([policy_file.as_path(), settings_file.as_path()])
+            .collect();
+        let settings = settings::build(&worca, &policy_file, &protected);
+        write(&settings_file, settings.to_string().as_bytes())?;
+
+        let mut arguments: Vec<OsString> =
+            ["-p", "--output-format", "stream-json", "--verbose"].map(Into::into).into();
+        // Joined by `=`: an empty argument of its own is easily lost, and this one is what keeps the repository out.
+        arguments.extend(
+            ["--setting-sources=", "--strict-mcp-config", "--permission-mode", "acceptEdits"].map(Into::into),
+        );
+        arguments.extend(["--settings".into(), settings_file.into_os_string()]);
+        if let Some(project) = ProjectText::read(&self.worktree) {
+            let file = self.folder.join("project.md");
+            write(&file, project.prompt().as_bytes())?;
+            arguments.extend(["--append-system-prompt-file".into(), file.into_os_string()]);
+        }
+        if let Some(model) = self.model {
+            arguments.extend(["--model".into(), word(model, "model")?.into()]);
+        }
+        if let Some(session) = self.resume {
+            arguments.extend(["--resume".into(), word(session, "session")?.into()]);
+        }
+
+        let mut environment = self.environment;
+        let mut give = |name: &str, value: OsString| environment.push((name.to_owned(), value));
+        give("ANTHROPIC_BASE_URL", self.base_url.into());
+        give("ANTHROPIC_AUTH_TOKEN", self.pass.expose().into());
+        give("CLAUDE_CONFIG_DIR", config.into_os_string());
+        give("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into());
+        give("DISABLE_AUTOUPDATER", "1".into());
+        Ok(SpawnRequest {
+            shim: None,
+            program: self.program,
+            arguments,
+            directory: self.worktree,
+            home,
+            temporary,
+            environment,
+            stdin: self.prompt.into_bytes(),
+        })
+    }
+}
+
+/// A name that cannot be taken for a flag.
+fn word(name: String, what: &'static str) -> Result<String, PrepareError> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:/@[]".contains(&byte);
+    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    if starts && name.len() <= 200 && name.bytes().all(fits) {
+        return Ok(name);
+    }
+    Err(PrepareError::Name(name.chars().take(60).collect(), what))
+}
+
+fn make_folder(path: &Path) -> Result<(), PrepareError> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(|source| PrepareError::Write { path: path.into(), source })
+}
+
+/// Writes it beside and moves it in, so that it is whole and follows no link that stands there.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), PrepareError> {
+    let aside = path.with_extension("new");
+    let attempt = || -> std::io::Result<()> {
+        match std::fs::remove_file(&aside) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(&aside)?.write_all(bytes)?;
+        std::fs::rename(&aside, path)
+    };
+    attempt().map_err(|source| PrepareError::Write { path: path.into(), source })
+}

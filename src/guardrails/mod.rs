@@ -1,0 +1,20 @@
+//! Guardrail sets and the verdict on a tool call. Decides; starts nothing, and its only input and output are the
+//! hook's, the policy file, and the links of the path that is judged.
+//!
+//! In this form there is one set, `permissive`, and one rule that holds in every set: `worca.own-state`, which keeps
+//! an agent's file tools off Worca's own files. What the hook does **not** judge yet: command lines (Bash runs
+//! whatever it is given), URLs, and tools of MCP servers that name a path in another field. A hook is a guard rail:
+//! it stops what asks. The walls are elsewhere (a key is in no file of the box; core is unreadable; tokens are files
+//! of another place).
+
+mod hook;
+mod paths;
+mod policy;
+mod set;
+
+pub use hook::{Denial, Verdict, judge, pre_tool_use};
+pub use policy::{Policy, PolicyError};
+pub use set::{SetName, SetNameError};
+
+#[cfg(test)]
+mod tests;

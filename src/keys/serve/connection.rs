@@ -1,0 +1,125 @@
+//! Connections: accepted up to a number, limited in time and size of their headers, and cut when the pass that
+//! opened what flows on them dies.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::Shared;
+use crate::keys::answer::{self, Reply};
+use crate::keys::{control, proxy};
+
+/// The most headers of one request.
+const HEADERS: usize = 128;
+/// The most bytes of a request's head, and of what is read ahead of a slow reader.
+const BUFFER: usize = 64 * 1024;
+/// The pause after a failed accept (no more file descriptors), so that it is not tried in a circle.
+const PAUSE: Duration = Duration::from_millis(100);
+
+pub(super) async fn accept(
+    listener: &TcpListener,
+    shared: &Arc<Shared>,
+    tasks: &TaskTracker,
+    stop: &CancellationToken,
+) {
+    let places = Arc::new(Semaphore::new(shared.limits.connections));
+    loop {
+        let accepted = tokio::select! {
+            () = stop.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => match places.clone().try_acquire_owned() {
+                Ok(place) => {
+                    let _ = stream.set_nodelay(true);
+                    drop(tasks.spawn(serve(stream, shared.clone(), stop.clone(), place)));
+                }
+                Err(_) => tracing::warn!("a connection was refused: there are too many"),
+            },
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    shared: Arc<Shared>,
+    stop: CancellationToken,
+    _place: OwnedSemaphorePermit,
+) {
+    // Which pass opened the last request on this connection. The connection, with everything that flows on
+    // it, ends when that pass does, also while the caller does not read.
+    let (opened, mut opening) = watch::channel(None::<CancellationToken>);
+    let limits = shared.limits.clone();
+    let service = service_fn(|request| {
+        let (shared, opened) = (shared.clone(), opened.clone());
+        async move { Ok::<_, Infallible>(answer(&shared, request, &opened).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.headers)
+        .max_headers(HEADERS)
+        .max_buf_size(BUFFER)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let mut ending = None;
+    loop {
+        let pass = opening.borrow_and_update().clone();
+        let dead = async {
+            match pass {
+                Some(pass) => pass.cancelled_owned().await,
+                None => std::future::pending().await,
+            }
+        };
+        let over = async {
+            match ending {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => stop.cancelled().await,
+            }
+        };
+        tokio::select! {
+            // An error here is a caller that went away or spoke no HTTP: its business.
+            _ = connection.as_mut() => return,
+            () = dead => return,
+            Ok(()) = opening.changed() => {}
+            () = over => {
+                if ending.is_some() {
+                    return;
+                }
+                connection.as_mut().graceful_shutdown();
+                ending = Some(tokio::time::Instant::now() + limits.drain);
+            }
+        }
+    }
+}
+
+async fn answer(
+    shared: &Shared,
+    request: Request<Incoming>,
+    opened: &watch::Sender<Option<CancellationToken>>,
+) -> Response<Reply> {
+    let path = request.uri().path();
+    if path == "/health" && request.method() == Method::GET {
+        return answer::json(StatusCode::OK, r#"{"status":"ok"}"#);
+    }
+    if path.starts_with("/control/") {
+        return control::answer(shared, request).await;
+    }
+    proxy::answer(shared, request, |live| {
+        opened.send_replace(Some(live.ended.clone()));
+    })
+    .await
+}

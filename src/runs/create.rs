@@ -1,0 +1,182 @@
+//! From what a person asks to a run with a worktree: everything that can refuse it is asked first, then the
+//! intention is stored, then it is made; a failure takes back exactly what was made.
+
+use std::path::{Path, PathBuf};
+
+use super::worktree::{Names, Worktree, check_branch_is_free};
+use super::{CreateRunError, Inner, MAX_PROMPT, NewRun};
+use crate::clock::Millis;
+use crate::events::{Event, RunStatus, cut_to};
+use crate::git::{BranchName, Person, Repository, host_person};
+use crate::guardrails::SetName;
+use crate::ids::RunId;
+use crate::keys::slot::Choice;
+use crate::store::{NewProject, Run, RunEnd};
+
+/// The longest title, in bytes.
+const MAX_TITLE: usize = 100;
+
+impl Inner {
+    pub(super) async fn make(&self, new: NewRun) -> Result<(Run, Worktree), CreateRunError> {
+        if self.tasks.is_closed() {
+            return Err(CreateRunError::Ending);
+        }
+        let prompt = checked_prompt(&new.prompt)?;
+        let guardrails = match &new.guardrails {
+            Some(name) => SetName::parse(name).map_err(CreateRunError::Guardrails)?,
+            None => SetName::default(),
+        };
+        let model = new.model.as_deref().map(checked_model).transpose()?;
+        let folder = self.checked_project(&new.project)?;
+        let repository =
+            Repository::open(&self.settings.git, &folder).await.map_err(CreateRunError::Repository)?;
+        let author = self.author(&repository).await?;
+        self.check_slot(model.as_deref()).await?;
+
+        let id = RunId::random();
+        let title = title(new.title.as_deref(), prompt);
+        let branch = BranchName::of_run(&id, &title);
+        check_branch_is_free(&self.settings.git, &repository, &branch)
+            .await
+            .map_err(CreateRunError::Worktree)?;
+
+        let identity = repository.identity();
+        let project = self
+            .settings
+            .store
+            .register_project(NewProject {
+                common_dir: identity.common_dir.display().to_string(),
+                checkout: repository.top().display().to_string(),
+                first_commit: identity.root.as_ref().map(ToString::to_string).unwrap_or_default(),
+                origin: identity.origin.clone(),
+            })
+            .await?;
+        let run = Run {
+            id: id.clone(),
+            project: project.id,
+            checkout: project.repository.checkout,
+            title,
+            prompt: prompt.to_owned(),
+            model,
+            guardrails: guardrails.as_str().to_owned(),
+            author_name: author.name().to_owned(),
+            author_email: author.email().to_owned(),
+            branch: branch.as_str().to_owned(),
+            base_commit: repository.head().as_str().to_owned(),
+            status: RunStatus::Preparing,
+            reason: None,
+            created_at: Millis::now(),
+            ended_at: None,
+            end: RunEnd::default(),
+            worktree_present: true,
+        };
+        self.settings.store.insert_run(run.clone()).await?;
+
+        let names = Names { run: id.clone(), folder: self.settings.home.run(&id), branch };
+        let created = match Worktree::create(&self.settings.git, &repository, names).await {
+            Ok(created) => created,
+            Err(error) => {
+                self.settings.store.forget_unmade_run(&id).await?;
+                return Err(CreateRunError::Worktree(error));
+            }
+        };
+        let made = Event::Worktree { branch: run.branch.clone(), base: run.base_commit.clone() };
+        self.record(&id, made).await?;
+        for note in created.notes {
+            self.record(&id, Event::Note { text: note.to_string() }).await?;
+        }
+        Ok((run, created.worktree))
+    }
+
+    /// The folder as it is on disk, if it is one of those that may be worked on.
+    fn checked_project(&self, project: &Path) -> Result<PathBuf, CreateRunError> {
+        if project.is_relative() {
+            return Err(CreateRunError::Relative(project.to_owned()));
+        }
+        let Some(mounted) = &self.settings.mounted else { return Ok(project.to_owned()) };
+        // What is not mounted is not there, so a path that cannot be followed is judged as it was typed.
+        let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+        if mounted.iter().any(|mount| real.starts_with(mount)) {
+            return Ok(real);
+        }
+        Err(CreateRunError::NotMounted { project: project.to_owned(), mounted: mounted.clone() })
+    }
+
+    /// Who the repository says, else who core was told.
+    async fn author(&self, repository: &Repository) -> Result<Person, CreateRunError> {
+        let named =
+            host_person(&self.settings.git, Some(repository)).await.map_err(CreateRunError::Author)?;
+        named.or_else(|| self.settings.person.clone()).ok_or(CreateRunError::NoPerson)
+    }
+
+    /// Asks the key service whether an agent with this model would get a pass.
+    async fn check_slot(&self, model: Option<&str>) -> Result<(), CreateRunError> {
+        let choice = Choice::for_model(model);
+        let status = self.settings.keys.status().await.map_err(CreateRunError::Keys)?;
+        let refused = |why: Option<&str>| CreateRunError::NoCredential {
+            slot: choice.slot.as_str().to_owned(),
+            why: why.map(|why| format!(": {why}")).unwrap_or_default(),
+        };
+        match status.slots.iter().find(|slot| slot.slot == choice.slot) {
+            Some(slot) if slot.ready => {}
+            Some(slot) => return Err(refused(slot.why.as_deref())),
+            None => return Err(refused(Some("it has no such slot"))),
+        }
+        if let Some(scenario) = &choice.scenario
+            && !crate::keys::scenario_names().any(|name| name == scenario)
+        {
+            return Err(CreateRunError::Model(format!("rehearsal/{scenario}")));
+        }
+        Ok(())
+    }
+}
+
+fn checked_prompt(prompt: &str) -> Result<&str, CreateRunError> {
+    let prompt = prompt.trim();
+    match prompt.len() {
+        0 => Err(CreateRunError::EmptyPrompt),
+        length if length > MAX_PROMPT => Err(CreateRunError::LongPrompt(length)),
+        _ => Ok(prompt),
+    }
+}
+
+/// A model's name goes into an argument, so it must not be taken for a flag.
+fn checked_model(name: &str) -> Result<String, CreateRunError> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:/@[]".contains(&byte);
+    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    if starts && name.len() <= 200 && name.bytes().all(fits) {
+        return Ok(name.to_owned());
+    }
+    Err(CreateRunError::Model(name.chars().take(60).collect()))
+}
+
+/// The title that was given, or the prompt's first line; one line, no control characters.
+fn title(given: Option<&str>, prompt: &str) -> String {
+    let line = given.map(str::trim).filter(|title| !title.is_empty()).unwrap_or(prompt);
+    let line = line.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("run");
+    let clean: String = line.chars().filter(|character| !character.is_control()).collect();
+    cut_to(clean.trim(), MAX_TITLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_one_plain_line() {
+        assert_eq!(title(None, "\n  Add a /search endpoint\nand tests"), "Add a /search endpoint");
+        assert_eq!(title(Some("  "), "do it"), "do it");
+        assert_eq!(title(Some("a\u{1b}[31mb"), "x"), "a[31mb");
+        assert!(title(None, &"é".repeat(400)).len() <= MAX_TITLE + '…'.len_utf8());
+    }
+
+    #[test]
+    fn a_model_name_cannot_be_taken_for_a_flag() {
+        for name in ["claude-sonnet-4-5", "rehearsal/hello", "vendor/model:tag", "opus[1m]"] {
+            assert!(checked_model(name).is_ok(), "{name}");
+        }
+        for name in ["", "--dangerously-skip-permissions", "-p", "a b", "a\nb", "ü"] {
+            assert!(checked_model(name).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Why a run is not made, or not stopped.
+
+use std::path::PathBuf;
+
+use super::worktree::{CreateError, WorktreeError};
+use crate::failure::{Exit, Explain};
+use crate::git::{GitError, OpenError};
+use crate::guardrails::SetNameError;
+use crate::ids::RunId;
+use crate::keys::client::KeysError;
+use crate::store::StoreError;
+
+/// A run could not be made; nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateRunError {
+    /// Nothing to do.
+    #[error("the prompt is empty")]
+    EmptyPrompt,
+    /// Too much to do.
+    #[error("the prompt has {0} bytes, and at most {max} are taken", max = super::MAX_PROMPT)]
+    LongPrompt(usize),
+    /// No such set.
+    #[error("the guardrail set is refused")]
+    Guardrails(#[source] SetNameError),
+    /// Not the name of a model.
+    #[error("`{0}` is not the name of a model")]
+    Model(String),
+    /// A path that means something else to core than to the caller.
+    #[error("the project `{}` is not an absolute path", .0.display())]
+    Relative(PathBuf),
+    /// Not in reach.
+    #[error("the project `{}` is not mounted in the box", project.display())]
+    NotMounted {
+        /// What was asked for.
+        project: PathBuf,
+        /// What is there.
+        mounted: Vec<PathBuf>,
+    },
+    /// Not a repository that can be worked on.
+    #[error(transparent)]
+    Repository(OpenError),
+    /// Its settings could not be read.
+    #[error("the repository's author could not be read")]
+    Author(#[source] GitError),
+    /// Nobody to commit as.
+    #[error("nobody is named as the author of the run's commits")]
+    NoPerson,
+    /// The key service is out of reach or refuses.
+    #[error(transparent)]
+    Keys(KeysError),
+    /// No credential for it.
+    #[error("the key service has no credential for the slot `{slot}`{why}")]
+    NoCredential {
+        /// The slot.
+        slot: String,
+        /// Why, with a colon before it, or nothing.
+        why: String,
+    },
+    /// The worktree or the branch could not be made.
+    #[error(transparent)]
+    Worktree(CreateError),
+    /// The first state of the worktree could not be read.
+    #[error("the new worktree could not be read")]
+    Read(#[source] WorktreeError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Core is going down.
+    #[error("core is ending and takes no new run")]
+    Ending,
+}
+
+impl Explain for CreateRunError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::EmptyPrompt => "prompt-empty",
+            Self::LongPrompt(_) => "prompt-too-long",
+            Self::Guardrails(_) => "guardrails-unknown",
+            Self::Model(_) => "model-name",
+            Self::Relative(_) => "project-relative",
+            Self::NotMounted { .. } => "project-not-mounted",
+            Self::Repository(error) => error.code(),
+            Self::Author(error) => error.code(),
+            Self::NoPerson => "no-author",
+            Self::Keys(error) => error.code(),
+            Self::NoCredential { .. } => "no-credential",
+            Self::Worktree(error) => error.code(),
+            Self::Read(error) => error.code(),
+            Self::Store(error) => error.code(),
+            Self::Ending => "ending",
+        }
+    }
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::EmptyPrompt => Some("say what to do: `--prompt`, `--file`, or standard input".into()),
+            Self::LongPrompt(_) => Some("put long text into a file of the project and name it".into()),
+            Self::Guardrails(error) => error.hint(),
+            Self::Model(_) => Some("give a model's name, or `rehearsal`".into()),
+            Self::Relative(_) => Some("give the project's absolute path".into()),
+            Self::NotMounted { project, mounted } => {
+                let list = mounted.iter().map(|path| format!("`{}`", path.display()));
+                let list = list.collect::<Vec<_>>().join(", ");
+                let have =
+                    if list.is_empty() { "nothing is mounted".into() } else { format!("mounted: {list}") };
+                Some(format!("`worca container up --project {}` mounts it; {have}", project.display()))
+            }
+            Self::Repository(error) => error.hint(),
+            Self::Author(error) => error.hint(),
+            Self::NoPerson => Some(
+                "set `git config user.name` and `user.email` in the repository, or WORCA_GIT_NAME and \
+                 WORCA_GIT_EMAIL in the box's `.env`"
+                    .into(),
+            ),
+            Self::Keys(error) => error.hint(),
+            Self::NoCredential { slot, .. } if slot == "anthropic" => {
+                Some("`worca container login` saves one; `--model rehearsal` needs none".into())
+            }
+            Self::NoCredential { .. } | Self::Ending => None,
+            Self::Worktree(error) => error.hint(),
+            Self::Read(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+        }
+    }
+    fn exit(&self) -> Exit {
+        match self {
+            Self::EmptyPrompt | Self::LongPrompt(_) | Self::Model(_) | Self::Relative(_) => Exit::Usage,
+            Self::Guardrails(_) | Self::NotMounted { .. } | Self::NoPerson | Self::NoCredential { .. } => {
+                Exit::Refused
+            }
+            Self::Repository(error) => error.exit(),
+            Self::Author(error) => error.exit(),
+            Self::Keys(error) => error.exit(),
+            Self::Worktree(error) => error.exit(),
+            Self::Read(error) => error.exit(),
+            Self::Store(error) => error.exit(),
+            Self::Ending => Exit::Failed,
+        }
+    }
+}
+
+/// A run could not be stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum StopRunError {
+    /// No such run.
+    #[error("there is no run `{0}`")]
+    Unknown(RunId),
+    /// It is over.
+    #[error("run `{0}` has ended already")]
+    Ended(RunId),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Explain for StopRunError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Unknown(_) => "run-unknown",
+            Self::Ended(_) => "run-ended",
+            Self::Store(error) => error.code(),
+        }
+    }
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unknown(_) => Some("`worca runs` lists them".into()),
+            Self::Ended(id) => Some(format!("`worca show {id}` says how")),
+            Self::Store(error) => error.hint(),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What a core that was killed left: at start, each run that has not ended gets its work into a commit that
+//! nothing forgets, and ends as `interrupted`. Its worktree stays, so that nothing is decided over anybody's head.
+
+use super::Inner;
+use super::worktree::Worktree;
+use crate::events::{Event, RunStatus};
+use crate::failure::Explain as _;
+use crate::git::{BranchName, CommitId};
+use crate::store::{Run, RunEnd, StoreError};
+
+impl Inner {
+    pub(super) async fn recover(&self) -> Result<(), StoreError> {
+        for run in self.settings.store.alive_runs().await? {
+            tracing::warn!(run = %run.id, status = %run.status, "an earlier core ended under this run");
+            self.interrupt(&run, "core ended while the run was at work").await?;
+        }
+        Ok(())
+    }
+
+    /// Saves what is in the worktree under `refs/worca/backup/` and ends the run as `interrupted`.
+    pub(super) async fn interrupt(&self, run: &Run, reason: &str) -> Result<(), StoreError> {
+        let mut reason = reason.to_owned();
+        match self.worktree_of(run).await? {
+            Some(worktree) => match worktree.backup().await {
+                Ok(saved) => {
+                    let end = RunEnd {
+                        head_commit: worktree.tip().await.ok().map(|tip| tip.as_str().to_owned()),
+                        backup: saved.kept.clone(),
+                        ..RunEnd::default()
+                    };
+                    self.settings.store.set_run_end(&run.id, end).await?;
+                    if let Some(kept) = saved.kept {
+                        let text = format!("what was in the worktree is the commit `{kept}`");
+                        self.record(&run.id, Event::Note { text }).await?;
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(run = %run.id, code = error.code(), %error, "the work could not be backed up");
+                    let place = worktree.tree();
+                    reason = format!("{reason}; its work is in `{}`: {error}", place.display());
+                }
+            },
+            None => reason = format!("{reason}, before its worktree was made"),
+        }
+        self.settings.store.set_run_status(&run.id, RunStatus::Interrupted, Some(reason)).await?;
+        Ok(())
+    }
+
+    /// The worktree of a stored run, if it was made.
+    async fn worktree_of(&self, run: &Run) -> Result<Option<Worktree>, StoreError> {
+        let (Ok(branch), Ok(base)) = (BranchName::parse(&run.branch), CommitId::parse(&run.base_commit))
+        else {
+            return Err(StoreError::Foreign { what: "a branch and a commit", value: run.id.to_string() });
+        };
+        let Some(project) = self.settings.store.project(&run.project).await? else {
+            return Err(StoreError::Foreign { what: "a run's project", value: run.project.to_string() });
+        };
+        let common = project.repository.common_dir;
+        let folder = self.settings.home.run(&run.id);
+        let worktree =
+            Worktree::existing(&self.settings.git, common.as_ref(), &folder, &run.id, branch, base);
+        Ok(worktree.tree().is_dir().then_some(worktree))
+    }
+}

@@ -1,0 +1,85 @@
+//! Why an agent did not start.
+
+use std::path::PathBuf;
+
+use crate::failure::{Exit, Explain};
+
+/// An agent could not be started, or its shim failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// A folder of the request is not there.
+    #[error("the agent's {what} `{}` is not a folder", path.display())]
+    Folder {
+        /// Which of the folders.
+        what: &'static str,
+        /// As it was asked for.
+        path: PathBuf,
+    },
+    /// The name of a variable has another form, or names a model credential that no agent may hold.
+    #[error("the variable `{name}` may not be given to an agent: {why}")]
+    Variable {
+        /// The name; never its value.
+        name: String,
+        /// In words.
+        why: &'static str,
+    },
+    /// The prompt is over [`super::MAX_STDIN`].
+    #[error("the prompt has {size} bytes, and at most {} are passed on", super::MAX_STDIN)]
+    StdinTooLarge {
+        /// In bytes.
+        size: usize,
+    },
+    /// The path of this program is unknown.
+    #[error("the path of the running `worca` is unknown")]
+    OwnPath(#[source] std::io::Error),
+    /// The shim did not start.
+    #[error("the shim `{}` did not start", shim.display())]
+    Shim {
+        /// The binary.
+        shim: PathBuf,
+        /// From the system.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The shim could not set a limit or could not start the program.
+    #[error("the shim refused: {0}")]
+    Refused(String),
+    /// The shim ended or was silent before it had started anything.
+    #[error("the shim gave no sign of a started agent ({0})")]
+    Silent(String),
+    /// Not on this system.
+    #[error("agents do not run on this system: it has no way to hold a process and all its children")]
+    Unsupported,
+}
+
+impl Explain for SpawnError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Folder { .. } => "agent-folder",
+            Self::Variable { .. } => "agent-variable",
+            Self::StdinTooLarge { .. } => "prompt-too-large",
+            Self::OwnPath(_) | Self::Shim { .. } | Self::Silent(_) => "shim-failed",
+            Self::Refused(_) => "shim-refused",
+            Self::Unsupported => "agents-unsupported",
+        }
+    }
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Variable { .. } => {
+                Some("an agent holds a pass, never a key; leave the variable out".into())
+            }
+            Self::StdinTooLarge { .. } => {
+                Some("put the text into a file of the project and name the file".into())
+            }
+            Self::Refused(_) => Some("see that the agent program is installed and on PATH".into()),
+            Self::Unsupported => Some("use `worca container up`: the box runs Linux".into()),
+            _ => None,
+        }
+    }
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Variable { .. } | Self::Unsupported => Exit::Refused,
+            _ => Exit::Failed,
+        }
+    }
+}

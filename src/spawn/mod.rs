@@ -1,0 +1,76 @@
+//! The one way to start an agent. What is started gets a small environment, folders of its own and a shim
+//! above it, and nothing of it outlives its end.
+//!
+//! Never: an agent without the shim; a prompt, a pass or any other given value in an argv; a variable of core
+//! in an agent's environment that is not on the keep list; a wait without a limit.
+//!
+//! What holds an agent's tree (Linux). The shim is the tree's session leader and subreaper: a process that leaves
+//! its session, is daemonised or loses its parent is still the shim's. When the agent ends, when core asks, or
+//! when core is gone (the control socket closes), the shim stops and kills all of them until it has no child left.
+//! If an agent kills its shim, the agent goes with it (parent-death signal) and the rest falls to core, which
+//! [`adopt_strays`] made a subreaper too and which ends them ([`sweep_strays`]).
+//! Not held here: an agent of the same user that kills core *and then* its own shim leaves its other processes to
+//! the init of the machine. In the box core's end is the container's end; natively the kernel rules (Landlock
+//! signal scope) are what keeps an agent off both.
+
+mod agent;
+mod environment;
+mod error;
+mod harden;
+mod lines;
+#[cfg(unix)]
+mod shim;
+#[cfg(target_os = "linux")]
+mod strays;
+#[cfg(target_os = "linux")]
+mod tree;
+mod wire;
+
+pub use agent::{Agent, AgentEnd, AgentExit, Stopper, start};
+pub use environment::{KEPT, kept};
+pub use error::SpawnError;
+pub use harden::harden_self;
+pub use lines::{Line, MAX_LINE};
+#[cfg(unix)]
+pub use shim::main as shim_main;
+#[cfg(target_os = "linux")]
+pub use strays::{adopt as adopt_strays, sweep as sweep_strays};
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The largest standard input that an agent is given, in bytes.
+pub const MAX_STDIN: usize = 32 * 1024 * 1024;
+
+/// Everything about one start of an agent.
+pub struct SpawnRequest {
+    /// The `worca` binary whose `shim` role holds the agent. `None`: this program itself.
+    pub shim: Option<PathBuf>,
+    /// The agent program, as an absolute path or a name that is looked for in the kept `PATH`.
+    pub program: OsString,
+    /// Its arguments. Every process of the machine can read them: no prompt and no secret belongs here.
+    pub arguments: Vec<OsString>,
+    /// The working folder. It must exist.
+    pub directory: PathBuf,
+    /// `HOME` of the agent, for this run alone. It must exist.
+    pub home: PathBuf,
+    /// `TMPDIR` of the agent, for this run alone. It must exist.
+    pub temporary: PathBuf,
+    /// What is added to the environment; it wins over what is kept. Secrets may stand here: they go to the
+    /// agent alone, over a socket.
+    pub environment: Vec<(String, OsString)>,
+    /// What the agent reads from standard input (the prompt), at most [`MAX_STDIN`] bytes.
+    pub stdin: Vec<u8>,
+}
+
+/// Where strays are not adopted: other systems have no subreaper.
+///
+/// # Errors
+/// Never; the signature is that of Linux.
+#[cfg(not(target_os = "linux"))]
+pub fn adopt_strays() -> std::io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

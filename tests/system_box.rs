@@ -1,0 +1,300 @@
+//! The box as a whole, on the real engine with the real image and the real Claude Code inside: it comes up,
+//! it is as closed as it says, it runs the main job, and it comes back from each way of ending.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::disallowed_methods, reason = "tests drive the binary, docker and git as a person would")]
+
+mod support;
+
+use std::process::Command;
+
+use serde_json::Value;
+use support::{TestBox, checkout_state, eventually, git, required, run, run_with};
+
+fn compose(test: &TestBox, args: &[&str]) -> support::Said {
+    let files = test.files();
+    let mut command = Command::new(required("WORCA_TEST_COMPOSE"));
+    command.arg("compose").current_dir(&files).env("HOME", test.home.path());
+    command.args(["--project-name", &test.name, "-f", "compose.yaml", "-f", "compose.projects.yaml"]);
+    run_with(command.args(args), "")
+}
+
+#[test]
+fn a_run_in_the_box_leaves_a_branch_and_the_checkout_as_it_was() {
+    let test = TestBox::new();
+    // Work of the user's own, of each kind: staged, changed, untracked, stashed.
+    std::fs::write(test.project.join("README.md"), "# stashed\n").unwrap();
+    git(&test.project, &["stash"]).ok();
+    std::fs::write(test.project.join("staged.txt"), "staged\n").unwrap();
+    git(&test.project, &["add", "staged.txt"]).ok();
+    std::fs::write(test.project.join("README.md"), "# changed\n").unwrap();
+    std::fs::write(test.project.join("untracked.txt"), "untracked\n").unwrap();
+    let before = checkout_state(&test.project);
+
+    test.up();
+    let run = test.rehearse("hello");
+    assert_eq!(run["status"], "done", "{run:#}");
+    let branch = run["branch"].as_str().unwrap();
+    assert!(branch.starts_with("worca/"), "{branch}");
+
+    let files = git(&test.project, &["diff", "--name-only", "main", branch]).ok();
+    assert!(files.contains("HELLO.md"), "{files}");
+    assert!(!files.contains("staged.txt") && !files.contains("untracked.txt"), "{files}");
+    let author = git(&test.project, &["log", "-1", "--format=%an <%ae>", branch]).ok();
+    assert_eq!(author.trim(), "Ada Tester <ada@example.invalid>");
+    assert_eq!(checkout_state(&test.project), before);
+    // Nothing of the run is left registered in the repository but its branch.
+    assert_eq!(git(&test.project, &["worktree", "list"]).ok().lines().count(), 1);
+    let owner = |path: &str| run_stat(&test.project.join(path));
+    assert_eq!(owner(&format!(".git/refs/heads/{branch}")), owner(".git/HEAD"));
+}
+
+fn run_stat(path: &std::path::Path) -> String {
+    run("stat", ["--format=%u:%g", path.to_str().unwrap()]).ok()
+}
+
+#[test]
+fn the_box_is_as_closed_as_it_says() {
+    let test = TestBox::new();
+    test.up();
+
+    for service in ["core", "keys"] {
+        let found = test.inspect(service);
+        let host = &found["HostConfig"];
+        assert_eq!(host["CapDrop"], serde_json::json!(["ALL"]), "{service}");
+        assert!(host["CapAdd"].as_array().is_none_or(Vec::is_empty), "{service}");
+        assert_eq!(host["Privileged"], false, "{service}");
+        assert_eq!(host["ReadonlyRootfs"], true, "{service}");
+        let options = host["SecurityOpt"].as_array().unwrap();
+        assert!(options.iter().any(|option| option.as_str().unwrap().starts_with("no-new-privileges")));
+        assert!(host["PidsLimit"].as_i64().unwrap() > 0, "{service}");
+        assert!(host["Memory"].as_i64().unwrap() > 0, "{service}");
+        assert!(host["NanoCpus"].as_i64().unwrap() > 0, "{service}");
+        assert_eq!(host["IpcMode"], "private", "{service}");
+        assert_eq!(host["PidMode"], "", "{service}");
+        let status = test.inside(service, "grep -E 'CapEff|CapBnd|NoNewPrivs|Seccomp:' /proc/self/status");
+        let status = status.ok().replace('\t', "");
+        assert!(status.contains("CapEff:0000000000000000"), "{status}");
+        assert!(status.contains("CapBnd:0000000000000000"), "{status}");
+        assert!(status.contains("NoNewPrivs:1") && status.contains("Seccomp:2"), "{status}");
+        let refused = test.inside(service, "echo x > /usr/local/bin/planted");
+        assert_ne!(refused.code, 0, "the root file system takes a file");
+    }
+
+    let core = test.inspect("core");
+    for mount in core["Mounts"].as_array().unwrap() {
+        let (kind, source, target) = (&mount["Type"], text(&mount["Source"]), text(&mount["Destination"]));
+        assert!(!source.ends_with(".sock"), "{mount}");
+        let secrets = test.files().join("secrets");
+        let allowed = kind == "volume"
+            || kind == "tmpfs"
+            || source == test.project.to_str().unwrap()
+            || (source.starts_with(secrets.to_str().unwrap()) && mount["RW"] == false);
+        assert!(allowed, "{mount}");
+        assert!(kind != "bind" || target == source || target.starts_with("/run/secrets/"), "{mount}");
+    }
+    let ports = core["HostConfig"]["PortBindings"].as_object().unwrap();
+    assert_eq!(ports.len(), 1);
+    for binding in ports.values().flat_map(|binding| binding.as_array().unwrap()) {
+        assert_eq!(binding["HostIp"], "127.0.0.1");
+    }
+    let keys = test.inspect("keys");
+    assert!(keys["HostConfig"]["PortBindings"].as_object().is_none_or(serde_json::Map::is_empty));
+    assert!(
+        keys["NetworkSettings"]["Ports"]
+            .as_object()
+            .is_none_or(|ports| { ports.values().all(|binding| binding.is_null()) })
+    );
+    // Ordinary work beside it: core answers, and what it must write it can write.
+    assert_eq!(test.api("/api/status")["status"], "ok");
+    test.inside("core", "touch /worca/x /tmp/x \"$HOME/x\" && rm /worca/x").ok();
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[test]
+fn a_second_up_touches_nothing_and_a_change_recreates_only_what_changed() {
+    let test = TestBox::new();
+    test.up();
+    let facts = |service: &str| {
+        let found = test.inspect(service);
+        (text(&found["Id"]).to_owned(), text(&found["State"]["StartedAt"]).to_owned())
+    };
+    let (core, keys) = (facts("core"), facts("keys"));
+    let again = test.container(&["up"]);
+    assert!(again.out.contains("http://"), "{}", again.out);
+    assert_eq!((facts("core"), facts("keys")), (core.clone(), keys.clone()));
+
+    std::fs::write(
+        test.files().join("compose.override.yaml"),
+        "services:\n  core:\n    environment:\n      GREETING: hello\n",
+    )
+    .unwrap();
+    test.container(&["up"]).ok();
+    assert_ne!(facts("core").0, core.0, "core has a new setting");
+    assert_eq!(facts("keys"), keys, "the key service has none");
+    assert_eq!(test.inside("core", "echo $GREETING").ok().trim(), "hello");
+}
+
+#[test]
+fn the_real_compose_reads_lists_and_takes_down_what_up_made() {
+    let test = TestBox::new();
+    test.up();
+    compose(&test, &["config", "--quiet"]).ok();
+    let listed = compose(&test, &["ps", "--services"]).ok();
+    assert!(listed.contains("core") && listed.contains("keys"), "{listed}");
+    let logs = compose(&test, &["logs", "--no-color", "core"]).ok();
+    assert!(!logs.trim().is_empty());
+    compose(&test, &["down"]).ok();
+    let left = run(
+        "docker",
+        ["ps", "--all", "--quiet", "--filter", &format!("label=com.docker.compose.project={}", test.name)],
+    )
+    .ok();
+    assert_eq!(left.trim(), "");
+    test.up();
+    assert_eq!(test.rehearse("hello")["status"], "done");
+}
+
+#[test]
+fn an_override_with_a_key_that_is_not_applied_is_refused_by_file_key_and_line() {
+    let test = TestBox::new();
+    let up = test.container(&["init", "--project", test.project.to_str().unwrap()]);
+    up.ok();
+    let file = test.files().join("compose.override.yaml");
+    std::fs::write(&file, "services:\n  core:\n    blkio_config:\n      weight: 300\n").unwrap();
+    let said = test.container(&["up"]).refused(78);
+    assert!(said.contains("compose.override.yaml:3") && said.contains("blkio_config"), "{said}");
+    std::fs::write(&file, "services:\n  core:\n    volumes:\n      - /var/run/docker.sock:/x\n").unwrap();
+    let said = test.container(&["up"]).refused(78);
+    assert!(said.contains("box.no-engine-socket"), "{said}");
+    let none = run(
+        "docker",
+        ["ps", "--all", "--quiet", "--filter", &format!("label=com.docker.compose.project={}", test.name)],
+    );
+    assert_eq!(none.ok().trim(), "", "something was made");
+    std::fs::remove_file(file).unwrap();
+    test.up();
+}
+
+#[test]
+fn two_boxes_stand_side_by_side() {
+    let (first, second) = (TestBox::new(), TestBox::new());
+    first.up();
+    second.up();
+    assert_eq!(first.rehearse("hello")["status"], "done");
+    assert_eq!(second.rehearse("hello")["status"], "done");
+    first.container(&["down", "--volumes", "--yes"]).ok();
+    assert_eq!(second.api("/api/status")["status"], "ok");
+}
+
+#[test]
+fn down_keeps_the_volumes_and_up_finds_the_runs_again() {
+    let test = TestBox::new();
+    test.up();
+    let run = test.rehearse("hello");
+    test.container(&["down"]).ok();
+    // Twice is the same as once.
+    test.container(&["down"]).ok();
+    test.container(&["up"]).ok();
+    let found = test.api(&format!("/api/runs/{}", text(&run["id"])));
+    assert_eq!(found["status"], "done");
+    let asked = test.container(&["down", "--volumes"]);
+    assert_ne!(asked.code, 0, "volumes went without a yes");
+    test.api("/api/status");
+    test.container(&["down", "--volumes", "--yes"]).ok();
+    let left = run_volumes(&test);
+    assert_eq!(left.trim(), "");
+}
+
+fn run_volumes(test: &TestBox) -> String {
+    let label = format!("label=com.docker.compose.project={}", test.name);
+    run("docker", ["volume", "ls", "--quiet", "--filter", &label]).ok()
+}
+
+#[test]
+fn a_killed_core_leaves_no_agent_and_its_run_is_interrupted_with_its_work_safe() {
+    let test = TestBox::new();
+    test.up();
+    let project = test.project.to_str().unwrap().to_owned();
+    let started = test
+        .container(&[
+            "run",
+            "--",
+            "--project",
+            &project,
+            "--model",
+            "rehearsal/slow",
+            "--prompt",
+            "Be slow",
+            "--detach",
+            "--json",
+        ])
+        .ok();
+    let run: Value = serde_json::from_str(started.lines().last().unwrap()).unwrap();
+    let id = text(&run["id"]).to_owned();
+    eventually("the agent leaves some work", || {
+        let found = test.inside("core", &format!("ls /worca/runs/{id}/tree && pgrep -c -x claude"));
+        (found.code == 0 && found.out.contains("SLOW.md")).then_some(()).ok_or(found.out + &found.err)
+    });
+
+    let core = "pgrep -o -f 'worca serve$|worca serve '";
+    test.inside("core", &format!("kill -9 $({core})"));
+    eventually("core comes back", || {
+        let health = run(
+            "curl",
+            ["--silent", "--fail", "--max-time", "2", &format!("http://127.0.0.1:{}/health", test.port)],
+        );
+        (health.code == 0).then_some(()).ok_or(health.err)
+    });
+    let found = eventually("the run has ended", || {
+        let found = test.api(&format!("/api/runs/{id}"));
+        (found["status"] == "interrupted").then_some(found.clone()).ok_or(found.to_string())
+    });
+    let agents = test.inside("core", "pgrep -x claude; pgrep -f 'worca shim'");
+    assert_eq!(agents.out.trim(), "", "an agent is still there");
+    // The uncommitted work is a commit that the repository on the host can show.
+    let backup = text(&found["backup"]);
+    assert!(backup.starts_with("refs/worca/backup/"), "{found:#}");
+    let kept = git(&test.project, &["show", "--stat", "--format=%s", backup]).ok();
+    assert!(kept.contains("SLOW.md"), "{kept}");
+    // And the box goes on.
+    assert_eq!(test.rehearse("hello")["status"], "done");
+}
+
+#[test]
+fn a_stopped_run_ends_with_its_agent_and_keeps_what_it_did() {
+    let test = TestBox::new();
+    test.up();
+    let project = test.project.to_str().unwrap().to_owned();
+    let started = test
+        .container(&[
+            "run",
+            "--",
+            "--project",
+            &project,
+            "--model",
+            "rehearsal/slow",
+            "--prompt",
+            "Be slow",
+            "--detach",
+            "--json",
+        ])
+        .ok();
+    let run: Value = serde_json::from_str(started.lines().last().unwrap()).unwrap();
+    let id = text(&run["id"]).to_owned();
+    eventually("the agent leaves some work", || {
+        let found = test.inside("core", &format!("ls /worca/runs/{id}/tree"));
+        found.out.contains("SLOW.md").then_some(()).ok_or(found.out + &found.err)
+    });
+    test.inside("core", &format!("worca stop {id}")).ok();
+    let found = eventually("the run has ended", || {
+        let found = test.api(&format!("/api/runs/{id}"));
+        (found["status"] == "stopped").then_some(found.clone()).ok_or(found.to_string())
+    });
+    assert_eq!(test.inside("core", "pgrep -x claude").out.trim(), "");
+    let kept = git(&test.project, &["show", "--stat", text(&found["branch"])]).ok();
+    assert!(kept.contains("SLOW.md"), "{kept}");
+}
