@@ -233,8 +233,8 @@ fn a_killed_core_leaves_no_agent_and_its_run_is_interrupted_with_its_work_safe()
             "--json",
         ])
         .ok();
-    let run: Value = serde_json::from_str(started.lines().last().unwrap()).unwrap();
-    let id = text(&run["id"]).to_owned();
+    let started: Value = serde_json::from_str(started.lines().last().unwrap()).unwrap();
+    let id = text(&started["id"]).to_owned();
     eventually("the agent leaves some work", || {
         let found = test.inside("core", &format!("ls /worca/runs/{id}/tree && pgrep -c -x claude"));
         (found.code == 0 && found.out.contains("SLOW.md")).then_some(()).ok_or(found.out + &found.err)
