@@ -1,7 +1,8 @@
 //! Compose files: read, interpolate, merge, check and write them, by Compose's own rules.
 //!
-//! Everything here is pure: text in, a model or text out. It never opens a file, a socket or the environment.
-//! A key that Worca does not apply is an error that names its file and line, never dropped in silence.
+//! Everything here is pure: text in, a model or text out. It never opens a file, a socket or the environment. A key that
+//! Worca does not apply is an error that names its file and line, never dropped in silence. The way through the room:
+//! [`write`] makes the texts, [`load`] reads them back with the person's own, [`rules`] seals what keeps the box's promises.
 
 pub mod dotenv;
 pub mod interpolate;
