@@ -84,7 +84,7 @@ impl Stage {
         stage
     }
     fn worca_home(&self) -> PathBuf {
-        self.folder.path().join("worca home")
+        self.folder.path().join("wor[c]a* (home)")
     }
     fn run(&self) -> PathBuf {
         self.worca_home().join("runs/r0123456789")
@@ -117,7 +117,9 @@ impl Stage {
         }
     }
     async fn go(&self, launch: Launch) -> Done {
-        let mut request = launch.prepare().unwrap();
+        self.started(launch.prepare().unwrap()).await
+    }
+    async fn started(&self, mut request: spawn::SpawnRequest) -> Done {
         request.shim = Some(env!("CARGO_BIN_EXE_worca").into());
         let parser = Parser::new(vec![Secret::new(PASS.into())]);
         let mut agent = spawn::start(request).await.unwrap();
@@ -153,13 +155,14 @@ async fn ordinary_work_runs_unasked_and_worcas_own_state_is_denied() {
             Step::Tool("Write", json!({ "file_path": stage.run().join("settings.json"), "content": "{}" })),
             Step::Tool("Write", json!({ "file_path": stage.worca_home().join("worca.db"), "content": "" })),
             Step::Tool("EnterWorktree", json!({ "name": "elsewhere" })),
+            Step::Tool("Agent", json!({ "description": "x", "prompt": "y", "subagent_type": "general-purpose", "isolation": "worktree" })),
             Step::Say("built".into()),
         ],
     )])
     .await;
     let done = stage.go(stage.launch(&model, "build it")).await;
     let calls: Vec<bool> = done.calls().iter().map(|(_, well)| *well).collect();
-    let expected = [true, true, true, true, true, false, false, false, false, false, false];
+    let expected = [true, true, true, true, true, false, false, false, false, false, false, false];
     assert_eq!(calls, expected, "{:#?}\n{}", done.events, done.stderr);
     assert_eq!(std::fs::read_to_string(stage.tree().join("b.txt")).unwrap(), "two from bash\n");
     assert!(!stage.worca_home().join("worca.db").exists());
@@ -168,6 +171,8 @@ async fn ordinary_work_runs_unasked_and_worcas_own_state_is_denied() {
         "{:?}",
         done.answers()
     );
+    assert!(done.answers()[5].contains("permission settings"), "{:?}", done.answers());
+    assert!(done.answers()[11].contains("worca.one-worktree"), "{:?}", done.answers());
     assert!(!model.heard().contains("token-canary"));
     let finish = done.finish();
     assert!(finish.succeeded() && finish.text == "built" && finish.usage.output > 0, "{finish:?}");
@@ -267,7 +272,7 @@ async fn a_denial_holds_in_a_sub_agent() {
         (
             "outer task",
             vec![
-                Step::Tool("Task", json!({ "description": "x", "prompt": "inner task", "subagent_type": "general-purpose", "run_in_background": false })),
+                Step::Tool("Agent", json!({ "description": "x", "prompt": "inner task", "subagent_type": "general-purpose", "run_in_background": false })),
                 Step::Say("outer over".into()),
             ],
         ),
@@ -306,6 +311,31 @@ async fn c022_prompt_and_pass_stand_in_no_argv_and_the_pass_in_no_event() {
         let mode = std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions());
         assert_eq!(mode & 0o777, 0o600);
     }
+}
+
+#[tokio::test]
+async fn c035_the_plain_denies_hold_when_the_hook_does_not_run() {
+    let stage = Stage::new();
+    let hook = stage.folder.path().join("hook");
+    std::fs::write(&hook, "").unwrap();
+    let model = Model::start(vec![(
+        "try it",
+        vec![
+            Step::Tool("Read", json!({ "file_path": stage.worca_home().join("core-token") })),
+            Step::Tool("Read", json!({ "file_path": stage.worca_home().join("keys/vault.db") })),
+            Step::Tool("Write", json!({ "file_path": stage.run().join("settings.json"), "content": "{}" })),
+            Step::Tool("Write", json!({ "file_path": stage.in_tree("ordinary.txt"), "content": "x" })),
+        ],
+    )])
+    .await;
+    let mut launch = stage.launch(&model, "try it");
+    launch.worca = Some(hook.clone());
+    let request = launch.prepare().unwrap();
+    std::fs::remove_file(&hook).unwrap();
+    let done = stage.started(request).await;
+    let well: Vec<bool> = done.calls().iter().map(|(_, well)| *well).collect();
+    assert_eq!(well, [false, false, false, true], "{:#?} {}", done.events, done.stderr);
+    assert!(!model.heard().contains("token-canary"));
 }
 
 #[tokio::test]

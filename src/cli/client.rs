@@ -83,7 +83,8 @@ impl CoreArgs {
     /// # Errors
     /// When the address is none or the token cannot be read.
     pub fn connect(&self) -> Result<Core, Failure> {
-        let path = match &self.core_token_file {
+        let named = self.core_token_file.as_ref().filter(|path| !path.as_os_str().is_empty());
+        let path = match named {
             Some(path) => path.clone(),
             None => Home::find()?.core_token(),
         };
@@ -286,3 +287,6 @@ impl Follower {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

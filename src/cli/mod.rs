@@ -5,6 +5,7 @@ pub mod client;
 pub mod container;
 pub mod health;
 pub mod hook;
+pub mod interrupt;
 pub mod keys;
 pub mod progress;
 pub mod run;

@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
 use crate::cli::client::{Core, CoreArgs, FollowError, Followed};
+use crate::cli::interrupt::Interrupts;
 use crate::cli::progress::{Progress, summary};
 use crate::cli::text::{Output, note, print, print_json};
 use crate::events::RunStatus;
@@ -11,8 +12,8 @@ use crate::failure::{Exit, Explain, Failure};
 use crate::ids::RunId;
 use crate::server::wire::{CreateRun, RunAnswer};
 
-/// How long a prompt may be, in bytes.
-const PROMPT_BYTES: u64 = 1024 * 1024;
+/// How many bytes a task may have: as many as core takes.
+const PROMPT_BYTES: usize = crate::runs::MAX_PROMPT;
 
 /// Run a coding agent on a task, on a branch of its own
 ///
@@ -68,7 +69,7 @@ pub enum PromptError {
         source: std::io::Error,
     },
     /// It is over the limit.
-    #[error("the task in `{0}` is longer than 1 MiB")]
+    #[error("the task in `{0}` is longer than {limit} KiB", limit = PROMPT_BYTES / 1024)]
     Long(String),
     /// It is no text.
     #[error("the task in `{0}` is not UTF-8 text")]
@@ -113,6 +114,20 @@ impl Explain for PromptError {
     }
 }
 
+/// A second interrupt came before the run was made.
+#[derive(Debug, thiserror::Error)]
+#[error("left while the run was being made")]
+pub struct LeftWhileMaking;
+
+impl Explain for LeftWhileMaking {
+    fn code(&self) -> &'static str {
+        "left"
+    }
+    fn hint(&self) -> Option<String> {
+        Some("`worca runs` shows whether it was made, `worca stop RUN` stops it".into())
+    }
+}
+
 /// Runs.
 ///
 /// # Errors
@@ -126,7 +141,8 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
         guardrails: args.guardrails,
     };
     let core = args.core.connect()?;
-    let run = core.create(&new).await?;
+    let mut interrupts = Interrupts::listen();
+    let (run, asked) = create(&core, &new, &mut interrupts).await?;
     if args.detach {
         if args.json {
             print_json(&run)?;
@@ -137,11 +153,11 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
     }
     let output = Output::standard();
     let id = RunId::parse(&run.line.id).map_err(|_| FollowError::Foreign)?;
-    let mut progress = Progress::new(output);
+    let progress = Progress::new(output);
     if !args.json {
         print(&format!("{}\n", progress.head(&run)))?;
     }
-    let run = follow(&core, &id, &mut progress, args.json).await?;
+    let run = follow(&core, &id, &progress, args.json, interrupts, asked).await?;
     let Some(run) = run else {
         note(&format!("left: run {id} goes on stopping; `worca show {id}` shows where it stands"));
         return Ok(Exit::Failed);
@@ -163,28 +179,58 @@ pub fn exit(status: RunStatus) -> Exit {
     }
 }
 
+/// Creates the run. An interrupt meanwhile is kept, `true`: a run half made cannot be stopped. A second one leaves.
+async fn create(
+    core: &Core,
+    new: &CreateRun,
+    interrupts: &mut Interrupts,
+) -> Result<(RunAnswer, bool), Failure> {
+    let mut creating = std::pin::pin!(core.create(new));
+    let mut asked = false;
+    loop {
+        tokio::select! {
+            run = creating.as_mut() => return Ok((run?, asked)),
+            () = interrupts.next() => {
+                if asked {
+                    return Err(LeftWhileMaking.into());
+                }
+                asked = true;
+                note("the run is being made and will be stopped then; press Ctrl-C again to leave");
+            }
+        }
+    }
+}
+
+async fn ask_to_stop(core: &Core, id: &RunId) {
+    note(&format!("stopping run {id}; press Ctrl-C again to leave it alone"));
+    if let Err(error) = core.stop(id).await {
+        // It may have ended in this moment; the stream tells.
+        note(&format!("{error}"));
+    }
+}
+
 /// Prints what happens until the end; `None` when a second Ctrl-C came.
 async fn follow(
     core: &Core,
     id: &RunId,
-    progress: &mut Progress,
+    progress: &Progress,
     as_json: bool,
+    mut interrupts: Interrupts,
+    mut asked: bool,
 ) -> Result<Option<RunAnswer>, Failure> {
     let mut follower = core.follow(id);
-    let mut asked = false;
+    if asked {
+        ask_to_stop(core, id).await;
+    }
     loop {
         let next = tokio::select! {
             next = follower.next() => next?,
-            interrupt = tokio::signal::ctrl_c() => {
-                if asked || interrupt.is_err() {
+            () = interrupts.next() => {
+                if asked {
                     return Ok(None);
                 }
                 asked = true;
-                note(&format!("stopping run {id}; press Ctrl-C again to leave it alone"));
-                if let Err(error) = core.stop(id).await {
-                    // It may have ended in this moment; the stream tells.
-                    note(&format!("{error}"));
-                }
+                ask_to_stop(core, id).await;
                 continue;
             }
         };
@@ -223,14 +269,14 @@ async fn read<R: std::io::Read>(
 ) -> Result<String, PromptError> {
     let reading = tokio::task::spawn_blocking(move || {
         let mut bytes = Vec::new();
-        open()?.take(PROMPT_BYTES + 1).read_to_end(&mut bytes)?;
+        open()?.take(u64::try_from(PROMPT_BYTES + 1).unwrap_or(u64::MAX)).read_to_end(&mut bytes)?;
         Ok(bytes)
     });
     let bytes = reading
         .await
         .unwrap_or_else(|_| Err(std::io::Error::other("the program is ending")))
         .map_err(|source| PromptError::Read { from: from.clone(), source })?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > PROMPT_BYTES {
+    if bytes.len() > PROMPT_BYTES {
         return Err(PromptError::Long(from));
     }
     String::from_utf8(bytes).map_err(|_| PromptError::Text(from))

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::cli::client::Core as Client;
+use crate::cli::interrupt::Interrupts;
 use crate::cli::text::{Output, PrintError, print};
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
@@ -86,6 +87,12 @@ pub struct Args {
     pub projects: Option<String>,
 }
 
+impl Args {
+    fn named_token(&self) -> Option<PathBuf> {
+        self.core_token_file.clone().filter(|path| !path.as_os_str().is_empty())
+    }
+}
+
 /// Serves until SIGTERM or Ctrl-C.
 ///
 /// # Errors
@@ -97,9 +104,10 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
     let settings = Settings {
         home: home.clone(),
         listen: args.listen,
-        public_url: args.public_url.clone(),
+        // An empty variable is one that is not set: a `.env` file has such lines.
+        public_url: args.public_url.clone().filter(|url| !url.is_empty()),
         allow_hosts: args.allow_host.clone(),
-        core_token_file: args.core_token_file.clone(),
+        core_token_file: args.named_token(),
     };
     let stop = Stop::listen();
     let output = Output::standard();
@@ -120,7 +128,7 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
 }
 
 async fn make_runs(args: &Args, home: &Home, store: Store) -> Result<Runs, Failure> {
-    let token = args.core_token_file.clone().unwrap_or_else(|| home.core_token());
+    let token = args.named_token().unwrap_or_else(|| home.core_token());
     let settings = RunSettings {
         home: home.clone(),
         keys_url: args.keys_url.clone(),
@@ -158,7 +166,7 @@ async fn already(holder: Option<Holder>, args: &Args, home: &Home, output: Outpu
         return print("Worca is already running on this machine\n");
     };
     print(&format!("Worca is already running on {} (pid {})\n", holder.url, holder.pid))?;
-    let path = args.core_token_file.clone().unwrap_or_else(|| home.core_token());
+    let path = args.named_token().unwrap_or_else(|| home.core_token());
     if !output.terminal {
         return Ok(());
     }
@@ -173,6 +181,7 @@ async fn already(holder: Option<Holder>, args: &Args, home: &Home, output: Outpu
 
 /// The signals that end core, caught from the first moment on.
 struct Stop {
+    interrupts: Interrupts,
     #[cfg(unix)]
     terminate: Option<tokio::signal::unix::Signal>,
 }
@@ -180,19 +189,20 @@ struct Stop {
 impl Stop {
     fn listen() -> Self {
         Self {
+            interrupts: Interrupts::listen(),
             #[cfg(unix)]
             terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).ok(),
         }
     }
-    async fn wait(self) {
+    async fn wait(mut self) {
         #[cfg(unix)]
-        if let Some(mut terminate) = self.terminate {
+        if let Some(terminate) = &mut self.terminate {
             tokio::select! {
                 _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
+                () = self.interrupts.next() => {}
             }
             return;
         }
-        let _ = tokio::signal::ctrl_c().await;
+        self.interrupts.next().await;
     }
 }

@@ -12,8 +12,13 @@ use super::policy::Policy;
 /// Largest tool call, in bytes (a Write carries the whole file).
 pub const MAX_CALL: u64 = 32 * 1024 * 1024;
 
-/// The rule that holds in every set.
+/// The rules that hold in every set.
 const OWN_STATE: &str = "worca.own-state";
+const ONE_WORKTREE: &str = "worca.one-worktree";
+/// Tools that make or change a worktree of the user's repository, where no run's branch would hold the work.
+const WORKTREES: [&str; 2] = ["EnterWorktree", "ExitWorktree"];
+/// Tools that start a sub-agent, under their names of several versions.
+const SUB_AGENTS: [&str; 2] = ["Agent", "Task"];
 /// Fields that name one path, in whatever tool.
 const PATHS: [&str; 3] = ["file_path", "notebook_path", "path"];
 /// Tools that must name a path in a field that we know, or are not understood.
@@ -110,6 +115,16 @@ pub fn judge(
         && !input.get(*field).is_some_and(Value::is_string)
     {
         return Err(format!("{tool} without `{field}`"));
+    }
+    let isolated = SUB_AGENTS.contains(&tool) && input.get("isolation").is_some_and(|value| !value.is_null());
+    if isolated || WORKTREES.contains(&tool) {
+        let instead = if isolated {
+            "start the sub-agent without `isolation`"
+        } else {
+            "work in the folder you are in"
+        };
+        let reason = format!("a run has one worktree and one branch; {instead}");
+        return Ok(Verdict::Deny(Denial { rule: ONE_WORKTREE, reason }));
     }
     // A command line is not a path: rules on commands come with the sets that have them.
     if tool == "Bash" {

@@ -155,6 +155,19 @@ fn every_tool_that_names_a_path_is_judged() {
     ] {
         assert!(stage.judge(tool, input.clone()).is_err(), "{tool} {input}");
     }
+    for (tool, input) in [
+        ("EnterWorktree", json!({})),
+        ("ExitWorktree", json!({})),
+        ("Agent", json!({ "prompt": "x", "isolation": "worktree" })),
+        ("Task", json!({ "prompt": "x", "isolation": 7 })),
+    ] {
+        let verdict = stage.judge(tool, input);
+        assert!(
+            matches!(&verdict, Ok(Verdict::Deny(why)) if why.rule == "worca.one-worktree"),
+            "{tool}: {verdict:?}"
+        );
+    }
+    allowed(stage.judge("Agent", json!({ "prompt": "x", "isolation": null })));
     allowed(stage.judge("Bash", json!({ "command": "git status" })));
     allowed(stage.judge("Task", json!({ "prompt": "x", "description": "y" })));
     allowed(stage.judge("WebFetch", json!({ "url": "https://worca.invalid/run/secrets" })));

@@ -43,14 +43,23 @@ impl Reader {
     /// When a line or an event is over [`FRAME_BYTES`].
     pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<Frame>, FrameTooLarge> {
         let mut frames = Vec::new();
-        for &byte in bytes {
-            let follows_return = std::mem::replace(&mut self.after_return, byte == b'\r');
-            match byte {
-                b'\n' if follows_return => {}
-                b'\n' | b'\r' => frames.extend(self.end_of_line()?),
-                _ if self.line.len() >= FRAME_BYTES => return Err(FrameTooLarge),
-                _ => self.line.push(byte),
+        let mut rest = bytes;
+        while let Some((&first, after_first)) = rest.split_first() {
+            // The second half of `\r\n`, which may come with the next bytes.
+            if std::mem::take(&mut self.after_return) && first == b'\n' {
+                rest = after_first;
+                continue;
             }
+            let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let (part, more) = rest.split_at(end.unwrap_or(rest.len()));
+            if self.line.len() + part.len() > FRAME_BYTES {
+                return Err(FrameTooLarge);
+            }
+            self.line.extend_from_slice(part);
+            let Some((&closing, after)) = more.split_first() else { break };
+            self.after_return = closing == b'\r';
+            frames.extend(self.end_of_line()?);
+            rest = after;
         }
         Ok(frames)
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::gate::CoreToken;
 use super::hosts::Hosts;
@@ -27,6 +28,7 @@ struct Inner {
     cookie: String,
     streams: Arc<Semaphore>,
     closing: CancellationToken,
+    tasks: TaskTracker,
 }
 
 impl App {
@@ -47,6 +49,7 @@ impl App {
             cookie: format!("worca_session_{port}"),
             streams: Arc::new(Semaphore::new(STREAMS)),
             closing: CancellationToken::new(),
+            tasks: TaskTracker::new(),
         }))
     }
     /// The runs.
@@ -72,6 +75,10 @@ impl App {
     /// Cancelled when core ends: streams end then, and nothing new is accepted.
     pub fn closing(&self) -> &CancellationToken {
         &self.0.closing
+    }
+    /// Work that goes on although its client has gone away; awaited when core ends.
+    pub fn tasks(&self) -> &TaskTracker {
+        &self.0.tasks
     }
     /// A place for one more event stream, unless all are taken.
     pub fn stream_place(&self) -> Option<OwnedSemaphorePermit> {

@@ -23,37 +23,48 @@ const GRACE: Duration = Duration::from_secs(3);
 /// How long to wait after the kernel refused a connection (no descriptors left).
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers until `closing` is cancelled and what was under way has ended, or its time is over.
-pub async fn answer(listener: TcpListener, router: Router, closing: CancellationToken) {
+/// Answers on all of them until `closing` is cancelled and what was under way has ended, or its time is over.
+pub async fn answer(listeners: Vec<TcpListener>, router: Router, closing: CancellationToken) {
     let tasks = TaskTracker::new();
     let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let all = listeners.into_iter().map(|listener| take(listener, &router, &closing, &tasks, &places));
+    futures_util::future::join_all(all).await;
+    tasks.close();
+    tasks.wait().await;
+}
+
+async fn take(
+    listener: TcpListener,
+    router: &Router,
+    closing: &CancellationToken,
+    tasks: &TaskTracker,
+    places: &Arc<Semaphore>,
+) {
     loop {
+        // The connection first, then a place for it: a listener where nobody comes must hold none.
         let accepted = async {
-            let place = Arc::clone(&places).acquire_owned().await;
-            (place, listener.accept().await)
+            let socket = listener.accept().await;
+            (socket, Arc::clone(places).acquire_owned().await)
         };
-        let (place, socket) = tokio::select! {
-            () = closing.cancelled() => break,
+        let (socket, place) = tokio::select! {
+            () = closing.cancelled() => return,
             accepted = accepted => accepted,
         };
-        match (place, socket) {
-            (Ok(place), Ok((socket, _))) => {
+        match (socket, place) {
+            (Ok((socket, _)), Ok(place)) => {
                 let (router, closing) = (router.clone(), closing.clone());
                 tasks.spawn(async move {
                     connection(socket, router, closing).await;
                     drop(place);
                 });
             }
-            (Err(_), _) => break,
-            (_, Err(error)) => {
+            (_, Err(_)) => return,
+            (Err(error), _) => {
                 tracing::warn!("a connection could not be taken: {error}");
                 tokio::time::sleep(PAUSE).await;
             }
         }
     }
-    drop(listener);
-    tasks.close();
-    tasks.wait().await;
 }
 
 async fn connection(socket: TcpStream, router: Router, closing: CancellationToken) {

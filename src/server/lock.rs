@@ -70,7 +70,7 @@ pub async fn take(path: &Path) -> Result<Taken, LockError> {
     let deadline = tokio::time::Instant::now() + TOLD;
     loop {
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(failed)?;
+            make_folder(folder).map_err(failed)?;
         }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -91,6 +91,15 @@ pub async fn take(path: &Path) -> Result<Taken, LockError> {
         // It has just started, or is just ending: then the lock is free at the next look.
         tokio::time::sleep(LOOK).await;
     }
+}
+
+/// Makes the home for its user alone: prompts and diffs are in it. One that is there stays as it is.
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 /// A line that is not whole yet, or that the holder's lock keeps us from reading (Windows), is no answer.

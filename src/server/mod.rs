@@ -21,7 +21,7 @@ pub mod wire;
 
 mod app;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use app::App;
 pub use route::router;

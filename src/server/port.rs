@@ -1,6 +1,6 @@
 //! Listening, and who has the port when we cannot.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use tokio::net::TcpListener;
 
@@ -47,11 +47,34 @@ impl Explain for ListenError {
     }
 }
 
-/// Listens on `address`.
+/// How often another free port is tried when the system chose one whose twin is taken.
+const TRIES: usize = 8;
+
+/// Listens on `address`. For `127.0.0.1` it takes `[::1]` with the same port too: a browser asks there first for
+/// `localhost`, and whoever else held it would be handed the sign-in links.
 ///
 /// # Errors
 /// When somebody else does, or the address is not ours.
-pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
+pub async fn listen(address: SocketAddr) -> Result<Vec<TcpListener>, ListenError> {
+    let mut tries = if address.port() == 0 { TRIES } else { 1 };
+    loop {
+        tries -= 1;
+        let first = bind(address).await?;
+        if address.ip() != IpAddr::V4(Ipv4Addr::LOCALHOST) {
+            return Ok(vec![first]);
+        }
+        let port = first.local_addr().map_or(address.port(), |address| address.port());
+        match bind((Ipv6Addr::LOCALHOST, port).into()).await {
+            Ok(twin) => return Ok(vec![first, twin]),
+            // A machine without version 6 of the protocol has no `[::1]` that anybody could take.
+            Err(ListenError::Other { .. }) => return Ok(vec![first]),
+            Err(taken) if tries == 0 => return Err(taken),
+            Err(_) => {}
+        }
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
     match TcpListener::bind(address).await {
         Ok(listener) => Ok(listener),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {

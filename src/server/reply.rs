@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::wire::{ErrorAnswer, ErrorBody};
 use crate::failure::{Exit, Explain};
 
-/// How large a request may be: a prompt of 1 MiB, twice for what JSON adds to it.
+/// How large a request may be: a prompt of 512 KiB, with room for what JSON adds to it.
 pub const BODY_BYTES: usize = 2 * 1024 * 1024;
 /// How long a request's body may take.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -52,8 +52,12 @@ fn status(code: &str, exit: Exit) -> StatusCode {
         "origin-foreign" | "session-reads-only" | "link-dead" => StatusCode::FORBIDDEN,
         "path-unknown" | "run-unknown" | "diff-none" => StatusCode::NOT_FOUND,
         "method-unknown" => StatusCode::METHOD_NOT_ALLOWED,
-        "run-ended" => StatusCode::CONFLICT,
-        "body-too-large" => StatusCode::PAYLOAD_TOO_LARGE,
+        "run-ended" | "branch-exists" | "branch-in-the-way" | "worktree-folder-exists" | "git-locked" => {
+            StatusCode::CONFLICT
+        }
+        "keys-unreachable" | "keys-refused" | "keys-strange" => StatusCode::BAD_GATEWAY,
+        "keys-slow" => StatusCode::GATEWAY_TIMEOUT,
+        "body-too-large" | "prompt-too-long" => StatusCode::PAYLOAD_TOO_LARGE,
         "body-type" => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "streams-full" | "ending" => StatusCode::SERVICE_UNAVAILABLE,
         "disk-full" => StatusCode::INSUFFICIENT_STORAGE,

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::app::App;
 use super::gate::CoreToken;
@@ -15,6 +16,9 @@ use crate::home::Home;
 use crate::runs::Runs;
 use crate::secret::Secret;
 use crate::store::Store;
+
+/// How long a run that is being made may take once core ends.
+const LAST_WORK: Duration = Duration::from_secs(5);
 
 /// What core is told.
 #[derive(Debug, Clone)]
@@ -71,7 +75,7 @@ pub enum Start {
 /// Core, ready to answer: it holds the lock and the port.
 pub struct Core {
     app: App,
-    listener: tokio::net::TcpListener,
+    listeners: Vec<tokio::net::TcpListener>,
     // Held until core has ended.
     _lock: ServeLock,
 }
@@ -93,8 +97,8 @@ where
         Taken::Ours(lock) => lock,
         Taken::Theirs(holder) => return Ok(Start::Running(holder)),
     };
-    let listener = port::listen(settings.listen).await?;
-    let address = listener.local_addr().unwrap_or(settings.listen);
+    let listeners = port::listen(settings.listen).await?;
+    let address = local(&listeners).unwrap_or(settings.listen);
     let url = match &settings.public_url {
         Some(url) => public_url(url)?,
         None => public_url(&local_url(address))?,
@@ -113,7 +117,7 @@ where
     if let Err(error) = lock.tell(&holder) {
         tracing::warn!("the lock could not be told where core listens: {error}");
     }
-    Ok(Start::Ready(Box::new(Core { app, listener, _lock: lock })))
+    Ok(Start::Ready(Box::new(Core { app, listeners, _lock: lock })))
 }
 
 impl Core {
@@ -123,7 +127,7 @@ impl Core {
     }
     /// Where it listens.
     pub fn address(&self) -> Option<SocketAddr> {
-        self.listener.local_addr().ok()
+        local(&self.listeners)
     }
     /// A sign-in link for a browser.
     pub fn link(&self) -> LinkAnswer {
@@ -137,14 +141,22 @@ impl Core {
         E: Future<Output = ()>,
     {
         let closing = self.app.closing().clone();
-        let answering = listen::answer(self.listener, route::router(&self.app), closing.clone());
+        let answering = listen::answer(self.listeners, route::router(&self.app), closing.clone());
         let ending = async {
             stop.await;
             closing.cancel();
             end_runs.await;
         };
         tokio::join!(answering, ending);
+        self.app.tasks().close();
+        if tokio::time::timeout(LAST_WORK, self.app.tasks().wait()).await.is_err() {
+            tracing::warn!("core ends although a run is still being made");
+        }
     }
+}
+
+fn local(listeners: &[tokio::net::TcpListener]) -> Option<SocketAddr> {
+    listeners.first()?.local_addr().ok()
 }
 
 /// The token: named, it must be there; in the home, it is made.

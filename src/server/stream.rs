@@ -36,6 +36,7 @@ pub struct Follow {
     page: u32,
     step: Step,
     end: Option<RunStatus>,
+    every: Duration,
     beat: Instant,
     _place: OwnedSemaphorePermit,
 }
@@ -68,9 +69,18 @@ impl Follow {
             page: *PAGE.start(),
             step: Step::Greet,
             end: None,
+            every: KEEP_ALIVE,
             beat: Instant::now() + KEEP_ALIVE,
             _place: place,
         }
+    }
+
+    /// The same with another time between two comments.
+    #[must_use]
+    pub fn with_beat(mut self, every: Duration) -> Self {
+        self.every = every;
+        self.beat = Instant::now() + every;
+        self
     }
 
     /// The bytes of the stream.
@@ -142,7 +152,7 @@ impl Follow {
         tokio::select! {
             () = closing.cancelled() => None,
             () = tokio::time::sleep_until(self.beat) => {
-                self.beat = Instant::now() + KEEP_ALIVE;
+                self.beat = Instant::now() + self.every;
                 if let Caller::Session(key) = self.caller
                     && !self.app.sessions().touch(key, std::time::Instant::now())
                 {

@@ -68,7 +68,7 @@ impl Explain for TokenError {
             Self::Make { path, .. } => {
                 format!("`{}` must be a folder that this user can write", parent(path).display())
             }
-            Self::Form { path } => format!("remove `{}` and start core again: it makes one", path.display()),
+            Self::Form { .. } => "put a random text into it, for example of `openssl rand -hex 32`".into(),
             Self::Open { path, .. } => format!("run `chmod 600 {}`", path.display()),
         })
     }

@@ -126,6 +126,7 @@ fn a_version_is_read_only_from_this_program() {
 #[test]
 fn a_name_that_could_be_a_flag_or_a_shell_word_does_not_start() {
     let folder = tempfile::tempdir().unwrap();
+    let worca = folder.path().join("it's here");
     let launch = |model: &str| Launch {
         program: "claude".into(),
         model: Some(model.into()),
@@ -133,13 +134,16 @@ fn a_name_that_could_be_a_flag_or_a_shell_word_does_not_start() {
         folder: folder.path().join("runs/r0123456789"),
         worca_home: folder.path().into(),
         protected: Vec::new(),
-        worca: Some("/opt/it's here/worca".into()),
+        worca: Some(worca.clone()),
         base_url: "http://keys:4318/rehearsal".into(),
         pass: Secret::new(PASS.into()),
         prompt: "the prompt".into(),
         resume: None,
         environment: Vec::new(),
     };
+    let missing = launch("m").prepare().map(|_| ()).unwrap_err();
+    assert!(missing.to_string().contains("hook's program"), "{missing}");
+    std::fs::write(&worca, "").unwrap();
     for odd in ["--dangerously-skip-permissions", "", "a b", "a\nb", "$(x)"] {
         assert!(launch(odd).prepare().is_err(), "{odd}");
     }
@@ -150,7 +154,7 @@ fn a_name_that_could_be_a_flag_or_a_shell_word_does_not_start() {
     assert!(!arguments.contains("bypassPermissions") && !arguments.contains("dangerously"), "{arguments}");
     assert_eq!(request.stdin, b"the prompt");
     let settings = std::fs::read_to_string(folder.path().join("runs/r0123456789/settings.json")).unwrap();
-    assert!(settings.contains(r"'/opt/it'\\''s here/worca' hook pre-tool-use --policy '"), "{settings}");
+    assert!(settings.contains(r"it'\\''s here' hook pre-tool-use --policy '"), "{settings}");
     assert!(!settings.contains(PASS));
 }
 
@@ -171,7 +175,7 @@ fn a_file_that_another_left_in_the_runs_folder_is_replaced_and_not_followed() {
         folder: run.clone(),
         worca_home: folder.path().into(),
         protected: Vec::new(),
-        worca: Some("/usr/bin/worca".into()),
+        worca: Some(std::env::current_exe().unwrap()),
         base_url: String::new(),
         pass: Secret::new(PASS.into()),
         prompt: String::new(),

@@ -1,0 +1,323 @@
+// The page: lists runs and follows one live. It only reads. Whatever an agent wrote is put in with textContent,
+// so it is text; no markup is ever made from data.
+"use strict";
+
+const LIST_LIMIT = 100;
+// Lines in the page at once; older ones are dropped, so that a long run cannot fill the tab.
+const LINES = 1500;
+// Characters of one event that are shown.
+const TEXT = 4000;
+// How long an answer may take.
+const ANSWER_MS = 15000;
+const ENDED = ["done", "failed", "stopped", "interrupted", "parked"];
+
+const byId = (id) => document.getElementById(id);
+let source = null; // the open EventSource
+let view = 0; // grows with each change of view: an answer that comes late is dropped
+
+function element(name, className, text) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+// Agent text without terminal sequences and other control characters.
+function plain(text) {
+  const cut = text.length > TEXT ? text.slice(0, TEXT) + "…" : text;
+  return cut
+    .replace(/\u001b(\[[0-?]*[ -/]*[@-~]?|[\]PX^_][^\u0007\u001b]*(\u0007|\u001b\\)?|[ -/]*[0-~]?)/g, "")
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "");
+}
+
+function show(name) {
+  for (const id of ["loading", "signed-out", "failed", "list", "run"]) byId(id).hidden = id !== name;
+}
+
+function say(text) {
+  const place = byId("link-state");
+  if (place.textContent !== text) place.textContent = text;
+}
+
+class SignedOut extends Error {}
+
+async function ask(path) {
+  const answer = await fetch(path, {
+    headers: { accept: "application/json" }, cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS),
+  });
+  if (answer.status === 401) throw new SignedOut();
+  const body = await answer.json().catch(() => null);
+  if (!answer.ok) throw new Error(body?.error?.message ?? `core answered ${answer.status}`);
+  return body;
+}
+
+function close() {
+  if (source) source.close();
+  source = null;
+}
+
+function fail(error) {
+  close();
+  say("");
+  if (error instanceof SignedOut) {
+    document.title = "Sign in – Worca";
+    show("signed-out");
+    return;
+  }
+  const absent = error instanceof TypeError || error.name === "TimeoutError";
+  byId("failed-why").textContent = absent
+    ? "Is it running? In a terminal, worca container status shows it."
+    : error.message;
+  document.title = "Worca";
+  show("failed");
+}
+
+// Opens a stream that comes back by itself. The browser retries a lost connection with Last-Event-ID; where it
+// gives up (a refusal), we look at why and begin again.
+function follow(path, mine, onEvent, onEnd) {
+  close();
+  const stream = new EventSource(path);
+  source = stream;
+  stream.onopen = () => { if (mine === view) say("Live"); };
+  stream.onmessage = (message) => { if (mine === view) onEvent(JSON.parse(message.data)); };
+  stream.addEventListener("end", () => {
+    stream.close();
+    if (mine === view && onEnd) onEnd();
+  });
+  stream.onerror = () => {
+    if (mine !== view) return stream.close();
+    say("Core is away, trying again…");
+    if (stream.readyState !== EventSource.CLOSED) return;
+    setTimeout(() => { if (mine === view) route(); }, 3000);
+  };
+}
+
+/* ---- numbers ---- */
+
+function money(micros) {
+  if (micros === 0 || micros >= 10000) return "$" + (micros / 1e6).toFixed(2);
+  return "$" + (micros / 1e6).toFixed(6).replace(/0+$/, "");
+}
+
+function duration(milliseconds) {
+  const seconds = Math.max(0, milliseconds) / 1000;
+  if (seconds < 60) return seconds.toFixed(1) + " s";
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+}
+
+function age(at) {
+  const minutes = Math.max(0, Math.floor((Date.now() - at) / 60000));
+  if (minutes < 1) return "now";
+  if (minutes < 60) return `${minutes} min ago`;
+  if (minutes < 2880) return `${Math.floor(minutes / 60)} h ago`;
+  return `${Math.floor(minutes / 1440)} d ago`;
+}
+
+const changes = (files, plus, minus) => `${files} ${files === 1 ? "file" : "files"}, +${plus} −${minus}`;
+
+/* ---- the list ---- */
+
+function row(run) {
+  const item = element("li");
+  item.dataset.run = run.id;
+  const link = element("a");
+  link.href = "#" + encodeURIComponent(run.id);
+  const status = element("span", "status", run.status);
+  if (/^[a-z]+$/.test(run.status)) status.classList.add(run.status);
+  const when = element("span", "when", age(run.created_at));
+  when.title = new Date(run.created_at).toLocaleString();
+  const folder = plain(run.checkout).split(/[\\/]/).filter(Boolean).pop() ?? "";
+  const facts = [run.id, folder];
+  if (run.files_changed !== null) facts.push(changes(run.files_changed, run.insertions ?? 0, run.deletions ?? 0));
+  if (run.cost_micros !== null) facts.push(money(run.cost_micros));
+  link.append(status, element("span", "title", plain(run.title)), when, element("span", "where", facts.join(" · ")));
+  item.append(link);
+  return item;
+}
+
+async function loadList(mine) {
+  const { runs } = await ask(`/api/runs?limit=${LIST_LIMIT}`);
+  if (mine !== view) return;
+  const focused = document.activeElement?.closest?.("#rows li")?.dataset.run;
+  byId("rows").replaceChildren(...runs.map(row));
+  if (focused) byId("rows").querySelector(`[data-run="${CSS.escape(focused)}"] a`)?.focus();
+  byId("empty").hidden = runs.length > 0;
+  byId("more").hidden = runs.length < LIST_LIMIT;
+  show("list");
+}
+
+async function openList(mine) {
+  document.title = "Runs – Worca";
+  // The number first: what happens while the list is read comes again by the stream.
+  const { last_event } = await ask("/api/status");
+  await loadList(mine);
+  if (mine !== view) return;
+  let waiting = null;
+  follow(`/api/events?after=${last_event}`, mine, (stored) => {
+    if (!["status", "committed"].includes(stored.event.kind) || waiting) return;
+    waiting = setTimeout(() => {
+      waiting = null;
+      if (mine === view) loadList(mine).catch((error) => { if (mine === view) fail(error); });
+    }, 200);
+  });
+}
+
+/* ---- one run ---- */
+
+function fact(name, value) {
+  if (value === null || value === undefined || value === "") return [];
+  return [element("dt", "", name), element("dd", "", plain(String(value)))];
+}
+
+function drawRun(run) {
+  document.title = `${plain(run.title)} – Worca`;
+  byId("run-title").textContent = plain(run.title);
+  const status = element("span", "status", run.status);
+  if (/^[a-z]+$/.test(run.status)) status.classList.add(run.status);
+  byId("run-state").replaceChildren(status, run.reason ? ` ${plain(run.reason)}` : "");
+  byId("facts").replaceChildren(
+    ...fact("Run", run.id),
+    ...fact("Branch", run.branch),
+    ...fact("Checkout", run.checkout),
+    ...fact("Commit", run.head_commit?.slice(0, 10)),
+    ...(run.files_changed === null ? [] : fact("Changes", changes(run.files_changed, run.insertions ?? 0, run.deletions ?? 0))),
+    ...fact("Model", run.model),
+    ...fact("Guardrail set", run.guardrails),
+    ...(run.cost_micros === null ? [] : fact("Cost", money(run.cost_micros))),
+    ...fact("Started", new Date(run.created_at).toLocaleString()),
+    ...(run.ended_at === null ? [] : fact("Took", duration(run.ended_at - run.created_at))),
+    ...fact("Backup", run.backup),
+  );
+  byId("prompt").textContent = plain(run.prompt);
+}
+
+// An event as [word, text, looks].
+function words(event) {
+  switch (event.kind) {
+    case "status": return ["status", event.reason ? `${event.status}: ${event.reason}` : event.status, event.status === "failed" ? "bad" : ""];
+    case "worktree": return ["branch", `${event.branch} from ${event.base.slice(0, 10)}`, ""];
+    case "agent_started": return ["agent", event.program, ""];
+    case "agent_ready": return ["model", event.model, ""];
+    case "agent_text": return ["says", event.text, ""];
+    case "tool_use": return ["tool", `${event.tool} ${event.summary}`, "code"];
+    case "tool_result": return [event.is_error ? "failed" : "result", event.text, event.is_error ? "code bad" : "code"];
+    case "agent_retry": return ["retry", event.text, ""];
+    case "agent_ended": return ["ended", event.stderr ? `${event.exit}\n${event.stderr}` : event.exit, event.stderr ? "bad" : ""];
+    case "committed": return ["commit", `${event.commit.slice(0, 10)} ${changes(event.files, event.insertions, event.deletions)}`, ""];
+    case "note": return ["note", event.text, ""];
+    default: return [event.kind, "", ""];
+  }
+}
+
+function line(stored) {
+  const [word, text, looks] = words(stored.event);
+  const item = element("li", looks.includes("bad") ? "bad" : "");
+  const at = new Date(stored.at);
+  const time = element("time", "", at.toLocaleTimeString([], { hour12: false }));
+  time.dateTime = at.toISOString();
+  item.append(time, element("span", "word", word), element("span", looks.includes("code") ? "text code" : "text", plain(text)));
+  return item;
+}
+
+let following = true;
+
+function setFollowing(on) {
+  following = on;
+  const button = byId("follow");
+  button.setAttribute("aria-pressed", String(on));
+  button.textContent = on ? "Following: new lines scroll into view" : "Follow new lines";
+}
+
+async function openRun(id, mine) {
+  const run = await ask(`/api/runs/${encodeURIComponent(id)}`);
+  if (mine !== view) return;
+  const events = byId("events");
+  events.replaceChildren();
+  byId("dropped").hidden = true;
+  byId("events-empty").hidden = false;
+  drawRun(run);
+  show("run");
+  byId("run-title").focus({ preventScroll: true });
+  const live = !ENDED.includes(run.status);
+  byId("follow").hidden = !live;
+  setFollowing(live);
+
+  let dropped = 0;
+  let queue = [];
+  let drawing = false;
+  // Lines are put in once per frame, and of a burst only those that can be seen.
+  const draw = () => {
+    drawing = false;
+    if (mine !== view) return;
+    const over = Math.max(0, queue.length - LINES);
+    dropped += over;
+    events.append(...queue.slice(over).map(line));
+    queue = [];
+    while (events.childElementCount > LINES) {
+      events.firstElementChild.remove();
+      dropped += 1;
+    }
+    byId("events-empty").hidden = events.childElementCount > 0;
+    if (dropped > 0) {
+      byId("dropped").hidden = false;
+      byId("dropped").textContent = `${dropped} earlier lines are not shown here; worca show ${id} --events prints all.`;
+    }
+    if (following) window.scrollTo(0, document.documentElement.scrollHeight);
+  };
+  const again = () => ask(`/api/runs/${encodeURIComponent(id)}`).then((now) => {
+    if (mine === view) drawRun(now);
+  });
+  follow(`/api/runs/${encodeURIComponent(id)}/events`, mine, (stored) => {
+    queue.push(stored);
+    if (queue.length > 2 * LINES) {
+      dropped += queue.length - LINES;
+      queue = queue.slice(-LINES);
+    }
+    if (!drawing) {
+      drawing = true;
+      // A hidden tab has no frames.
+      if (document.hidden) setTimeout(draw, 500); else requestAnimationFrame(draw);
+    }
+    if (["status", "committed"].includes(stored.event.kind) && live) again().catch(() => {});
+  }, () => {
+    say("This run has ended");
+    byId("follow").hidden = true;
+    again().catch(() => {});
+  });
+}
+
+/* ---- which view ---- */
+
+function route() {
+  view += 1;
+  const mine = view;
+  close();
+  say("");
+  const id = decodeURIComponent(location.hash.slice(1));
+  const opening = /^r[0-9a-z]{10}$/.test(id) ? openRun(id, mine) : openList(mine);
+  opening.catch((error) => { if (mine === view) fail(error); });
+}
+
+window.addEventListener("hashchange", () => {
+  show("loading");
+  window.scrollTo(0, 0);
+  route();
+});
+// The hash names the run, so the skip link moves the focus by itself.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  byId("main").focus();
+});
+byId("again").addEventListener("click", () => { show("loading"); route(); });
+byId("follow").addEventListener("click", () => setFollowing(!following));
+// Who scrolls up reads: new lines must not pull the page away.
+window.addEventListener("wheel", (event) => { if (event.deltaY < 0) setFollowing(false); }, { passive: true });
+window.addEventListener("keydown", (event) => {
+  if (["PageUp", "Home", "ArrowUp"].includes(event.key)) setFollowing(false);
+});
+// Signed in by a link in another tab, or back from sleep: look again.
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && (!byId("signed-out").hidden || !byId("failed").hidden)) route();
+});
+route();

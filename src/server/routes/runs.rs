@@ -11,20 +11,19 @@ use axum::routing::{get, post};
 use serde::Deserialize;
 use tokio_util::io::ReaderStream;
 
-use crate::failure::{Exit, Explain};
+use crate::failure::Explain;
 use crate::ids::RunId;
 use crate::runs::NewRun;
 use crate::server::App;
 use crate::server::reply::{ApiError, ApiResult, Body, RequestError};
 use crate::server::route::{Access, Route};
 use crate::server::wire::{CreateRun, ErrorAnswer, RunAnswer, RunList};
+use crate::store::StoreError;
 
 /// How many runs a list holds when nobody says how many.
 const LIST: u32 = 50;
 /// How many runs a list holds at most.
 const LIST_MOST: u32 = 500;
-/// How long a prompt may be, in bytes.
-pub const PROMPT_BYTES: usize = 1024 * 1024;
 
 /// A run cannot be shown or taken.
 #[derive(Debug, thiserror::Error)]
@@ -43,9 +42,6 @@ pub enum RunRequestError {
         /// Why.
         source: std::io::Error,
     },
-    /// The prompt is over the limit.
-    #[error("the prompt is longer than 1 MiB")]
-    PromptSize,
 }
 
 impl Explain for RunRequestError {
@@ -54,7 +50,6 @@ impl Explain for RunRequestError {
             Self::Unknown(_) => "run-unknown",
             Self::NoDiff(_) => "diff-none",
             Self::Diff { .. } => "diff-unreadable",
-            Self::PromptSize => "body-too-large",
         }
     }
     fn hint(&self) -> Option<String> {
@@ -62,13 +57,6 @@ impl Explain for RunRequestError {
             Self::Unknown(_) => Some("`worca runs` lists the runs".into()),
             Self::NoDiff(_) => Some("a run has a diff once its work is committed".into()),
             Self::Diff { .. } => None,
-            Self::PromptSize => Some("put the long part into a file of the repository and name it".into()),
-        }
-    }
-    fn exit(&self) -> Exit {
-        match self {
-            Self::PromptSize => Exit::Usage,
-            _ => Exit::Failed,
         }
     }
 }
@@ -125,9 +113,6 @@ pub async fn create(
     State(app): State<App>,
     Body(new): Body<CreateRun>,
 ) -> ApiResult<(StatusCode, Json<RunAnswer>)> {
-    if new.prompt.len() > PROMPT_BYTES {
-        return Err(RunRequestError::PromptSize.into());
-    }
     let new = NewRun {
         project: new.project.into(),
         prompt: new.prompt,
@@ -135,7 +120,10 @@ pub async fn create(
         model: new.model,
         guardrails: new.guardrails,
     };
-    let run = app.runs().create(new).await?;
+    // Whole or not at all: a client that goes away in the middle must not leave half a run.
+    let runs = app.runs().clone();
+    let creating = app.tasks().spawn(async move { runs.create(new).await });
+    let run = creating.await.map_err(|_| StoreError::Ending)??;
     Ok((StatusCode::CREATED, Json(run.into())))
 }
 

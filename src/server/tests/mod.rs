@@ -1,1 +1,9 @@
+//! A core on port 0 with a real store, asked over real sockets.
 
+mod errors;
+mod events;
+mod gate;
+mod links;
+mod lock;
+mod routes;
+pub(crate) mod support;

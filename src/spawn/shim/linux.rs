@@ -154,11 +154,10 @@ impl Watched {
                 break;
             }
             // The cheap look is enough for nearly every tree; what it misses is still a child, so there is a next.
-            match tree::below_at_a_glance(own).filter(|_| first) {
-                Some(_) => {
-                    tree::stop_and_kill(|| tree::below_at_a_glance(own).unwrap_or_default(), &mut killed)
-                }
-                None => tree::stop_and_kill(below, &mut killed),
+            if first && tree::below_at_a_glance(own).is_some() {
+                tree::stop_and_kill(|| tree::below_at_a_glance(own).unwrap_or_default(), &mut killed);
+            } else {
+                tree::stop_and_kill(below, &mut killed);
             }
             first = false;
             for _ in 0..LOOKS {

@@ -1,0 +1,138 @@
+use std::collections::BTreeSet;
+
+use utoipa::OpenApi as _;
+
+use super::support::TestCore;
+use crate::events::RunStatus;
+use crate::ids::RunId;
+use crate::server::reply::BODY_BYTES;
+use crate::server::route::table;
+use crate::server::routes::openapi::Document;
+use crate::store::RunEnd;
+
+#[test]
+fn every_path_is_in_the_document_and_no_other() {
+    let document = serde_json::to_value(Document::openapi()).unwrap();
+    let written: BTreeSet<String> = document["paths"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .flat_map(|(path, methods)| {
+            let methods = methods.as_object().unwrap().keys();
+            methods.map(move |method| format!("{} {path}", method.to_uppercase())).collect::<Vec<_>>()
+        })
+        .collect();
+    // The page's own files are no part of the API.
+    let page = |path: &str| path == "/" || path.starts_with("/assets/") || path == "/favicon.ico";
+    let answered: BTreeSet<String> = table()
+        .iter()
+        .filter(|route| !page(route.path))
+        .map(|route| format!("{} {}", route.method, route.path))
+        .collect();
+    assert_eq!(written, answered);
+}
+
+#[test]
+fn what_the_document_names_it_also_describes() {
+    let document = serde_json::to_value(Document::openapi()).unwrap();
+    let text = document.to_string();
+    let described = document["components"]["schemas"].as_object().unwrap();
+    for name in text.split("#/components/schemas/").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+        assert!(described.contains_key(name), "{name}");
+    }
+    assert!(described.contains_key("StoredEvent") && described.contains_key("StreamEnd"));
+}
+
+#[tokio::test]
+async fn a_run_is_listed_and_shown() {
+    let core = TestCore::start().await;
+    let bearer = core.bearer();
+    let token = [("authorization", bearer.as_str())];
+    let empty = core.get("/api/runs", &token).await;
+    assert_eq!(empty.body, r#"{"runs":[]}"#);
+
+    let id = core.run().await;
+    let end = RunEnd { files_changed: Some(2), cost_micros: Some(1500), ..RunEnd::default() };
+    core.store().set_run_end(&id, end).await.unwrap();
+    core.store().set_run_status(&id, RunStatus::Done, None).await.unwrap();
+    let list = core.get("/api/runs?limit=1", &token).await.json();
+    assert_eq!(list["runs"][0]["id"], id.as_str());
+    assert!(list["runs"][0].get("prompt").is_none(), "a list does not carry prompts");
+    let run = core.get(&format!("/api/runs/{id}"), &token).await.json();
+    assert_eq!((run["status"].as_str(), run["prompt"].as_str()), (Some("done"), Some("do it")));
+    assert_eq!((run["files_changed"].as_u64(), run["cost_micros"].as_u64()), (Some(2), Some(1500)));
+    let status = core.get("/api/status", &token).await.json();
+    assert_eq!((status["alive_runs"].as_u64(), status["last_event"].as_i64()), (Some(0), Some(2)));
+}
+
+#[tokio::test]
+async fn a_diff_is_served_as_plain_text_once_there_is_one() {
+    let core = TestCore::start().await;
+    let bearer = core.bearer();
+    let token = [("authorization", bearer.as_str())];
+    let id = core.run().await;
+    let path = format!("/api/runs/{id}/diff");
+    assert_eq!(core.get(&path, &token).await.code(), "diff-none");
+    let file = core.app.runs().diff_file(&id);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "+<script>alert(1)</script>\n").unwrap();
+    let answer = core.get(&path, &token).await;
+    assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
+    assert!(answer.body.contains("+<script>alert(1)</script>\n"));
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_what_was_asked_for_is_refused_with_a_sentence() {
+    let core = TestCore::start().await;
+    let bearer = core.bearer();
+    let token = [("authorization", bearer.as_str())];
+    let mut seen = Vec::new();
+    let longer = format!(r#"{{"project":"/p","prompt":"{}"}}"#, "x".repeat(1024 * 1024 + 1));
+    for (name, body) in [
+        ("no json", "prompt=x".to_owned()),
+        ("unknown key", r#"{"project":"/p","prompt":"x","dangerously":true}"#.into()),
+        ("missing key", r#"{"project":"/p"}"#.into()),
+        ("wrong type", r#"{"project":"/p","prompt":["x"]}"#.into()),
+        ("long prompt", longer),
+        ("large body", " ".repeat(BODY_BYTES + 1)),
+        ("empty prompt", r#"{"project":"/p","prompt":""}"#.into()),
+    ] {
+        let answer = core.post("/api/runs", &token, &body).await;
+        seen.push(format!("{name}: {} {}", answer.status, answer.body));
+    }
+    let form = [token[0], ("content-type", "text/plain")];
+    let answer = core.post("/api/runs", &form, "{}").await;
+    seen.push(format!("form: {} {}", answer.status, answer.body));
+    insta::assert_snapshot!(seen.join("\n"));
+}
+
+#[tokio::test]
+async fn errors_have_a_fitting_status_and_one_form() {
+    let core = TestCore::start().await;
+    let bearer = core.bearer();
+    let token = ("authorization", bearer.as_str());
+    let unknown = RunId::parse("r0000000000").unwrap();
+    let id = core.run().await;
+    let mut seen = Vec::new();
+    for (method, path, headers) in [
+        ("GET", "/api/runs".to_owned(), vec![]),
+        ("GET", "/api/nothing".into(), vec![token]),
+        ("DELETE", "/api/runs".into(), vec![token]),
+        ("GET", format!("/api/runs/{unknown}"), vec![token]),
+        ("GET", "/api/runs/..%2f..%2fetc".into(), vec![token]),
+        ("GET", format!("/api/runs/{unknown}/events"), vec![token]),
+        ("POST", format!("/api/runs/{unknown}/stop"), vec![token]),
+        ("GET", "/api/runs?limit=0".into(), vec![token]),
+        ("GET", "/api/runs?limit=x".into(), vec![token]),
+        ("GET", "/api/runs?other=1".into(), vec![token]),
+        ("GET", "/api/events?after=-1".into(), vec![token]),
+        ("GET", "/api/events?after=999".into(), vec![token]),
+        ("GET", "/api/events".into(), vec![token, ("last-event-id", "x")]),
+        ("GET", format!("/api/runs/{id}"), vec![token, ("host", "evil.invalid")]),
+    ] {
+        let answer = core.ask(method, &path, &headers, None).await;
+        let path = path.replace(id.as_str(), "ID");
+        seen.push(format!("{method} {path}: {} {}", answer.status, answer.body));
+    }
+    insta::assert_snapshot!(seen.join("\n"));
+}
