@@ -39,9 +39,14 @@ struct Rig {
 impl Rig {
     async fn new() -> Self {
         let engines = required("WORCA_TEST_ENGINES");
-        assert!(engines.split(',').any(|name| name == "docker"), "this suite needs docker in WORCA_TEST_ENGINES");
+        assert!(
+            engines.split(',').any(|name| name == "docker"),
+            "this suite needs docker in WORCA_TEST_ENGINES"
+        );
         let found = discover(None, &Surroundings::of_process()).await;
-        let engine = found.unwrap_or_else(|error| panic!("docker is to be tested and does not answer: {error}")).engine;
+        let engine = found
+            .unwrap_or_else(|error| panic!("docker is to be tested and does not answer: {error}"))
+            .engine;
         let folder = tempfile::Builder::new().prefix("worca-engine-").tempdir().unwrap();
         let name = folder.path().file_name().unwrap().to_str().unwrap().to_lowercase();
         Self { name, engine, folder }
@@ -143,8 +148,15 @@ async fn a_plan_is_applied_and_a_second_one_finds_nothing_to_do() {
     let before = (rig.id("first"), rig.id("second"));
     rig.up(&wanted).await;
     assert_eq!((rig.id("first"), rig.id("second")), before);
-    let networks = run("docker", ["inspect", "--format", "{{json .NetworkSettings.Networks}}", &rig.container("second")]).ok();
-    assert!(networks.contains(&format!("{}_work", rig.name)) && networks.contains(&format!("{}_out", rig.name)), "{networks}");
+    let networks = run(
+        "docker",
+        ["inspect", "--format", "{{json .NetworkSettings.Networks}}", &rig.container("second")],
+    )
+    .ok();
+    assert!(
+        networks.contains(&format!("{}_work", rig.name)) && networks.contains(&format!("{}_out", rig.name)),
+        "{networks}"
+    );
     let resolves = run("docker", ["exec", &rig.container("second"), "getent", "hosts", "first"]);
     assert_eq!(resolves.code, 0, "a service finds another by its name");
 }
@@ -158,7 +170,10 @@ async fn a_changed_service_is_made_anew_and_the_other_one_is_not_touched() {
     rig.up(&changed).await;
     assert_eq!(rig.id("first"), before.0);
     assert_ne!(rig.id("second"), before.1);
-    assert_eq!(run("docker", ["exec", &rig.container("second"), "printenv", "GREETING"]).ok().trim(), "welcome");
+    assert_eq!(
+        run("docker", ["exec", &rig.container("second"), "printenv", "GREETING"]).ok().trim(),
+        "welcome"
+    );
     // A service that nobody wants any more goes; its neighbour stays.
     let (head, rest) = TWO.split_once("  second:").unwrap();
     let (_, tail) = rest.split_once("networks:\n  work").unwrap();
@@ -173,12 +188,16 @@ async fn c075_a_start_that_failed_half_way_is_repaired_by_the_next_one() {
     let rig = Rig::new().await;
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = holder.local_addr().unwrap().port();
-    let text = TWO.replace("    environment: {", &format!("    ports: ['127.0.0.1:{port}:80']\n    environment: {{"));
+    let text = TWO
+        .replace("    environment: {", &format!("    ports: ['127.0.0.1:{port}:80']\n    environment: {{"));
     let wanted = rig.want(&text).await;
     let plan = rig.plan(&wanted).await;
     let error = rig.engine.apply(&wanted, &plan, &Silent, PATIENCE).await.unwrap_err();
     assert_eq!(error.code(), "port-taken");
-    assert!(error.to_string().contains(&rig.container("second")) && error.to_string().contains(&port.to_string()), "{error}");
+    assert!(
+        error.to_string().contains(&rig.container("second")) && error.to_string().contains(&port.to_string()),
+        "{error}"
+    );
     drop(holder);
     let repair = rig.plan(&wanted).await;
     let half = |step: &Step| matches!(step, Step::RemoveContainer { why: Why::HalfMade, name, .. } if *name == rig.container("second"));
@@ -210,16 +229,41 @@ async fn c023_down_takes_only_what_carries_both_labels_and_signals_no_process() 
     let label = format!("com.docker.compose.project={}", stranger.name);
     run("docker", ["network", "create", "--label", &label, &format!("{}_work", stranger.name)]).ok();
     let name = stranger.container("core");
-    run("docker", ["run", "--detach", "--init", "--name", &name, "--label", &label, "--label", &format!("io.worca.box={}", rig.name), "--entrypoint", "sleep", &image, "1000"]).ok();
+    run(
+        "docker",
+        [
+            "run",
+            "--detach",
+            "--init",
+            "--name",
+            &name,
+            "--label",
+            &label,
+            "--label",
+            &format!("io.worca.box={}", rig.name),
+            "--entrypoint",
+            "sleep",
+            &image,
+            "1000",
+        ],
+    )
+    .ok();
     rig.up(&rig.want(TWO).await).await;
     let removed = rig.engine.take_down(&rig.name, true, &Silent).await.unwrap();
     assert_eq!(removed.len(), 5, "{removed:?}");
-    assert!(rig.listed(&["ps", "--all"]).is_empty() && rig.listed(&["network", "ls"]).is_empty() && rig.listed(&["volume", "ls"]).is_empty());
+    assert!(
+        rig.listed(&["ps", "--all"]).is_empty()
+            && rig.listed(&["network", "ls"]).is_empty()
+            && rig.listed(&["volume", "ls"]).is_empty()
+    );
     assert_eq!(stranger.listed(&["ps", "--all"]).len(), 1);
     assert_eq!(stranger.listed(&["network", "ls"]).len(), 1);
     assert_eq!(run("docker", ["inspect", "--format", "{{.State.Running}}", &name]).ok().trim(), "true");
     std::net::TcpStream::connect(holder.local_addr().unwrap()).unwrap();
-    assert!(rig.engine.take_down(&rig.name, true, &Silent).await.unwrap().is_empty(), "twice is the same as once");
+    assert!(
+        rig.engine.take_down(&rig.name, true, &Silent).await.unwrap().is_empty(),
+        "twice is the same as once"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -227,7 +271,8 @@ async fn down_keeps_the_volumes() {
     let rig = Rig::new().await;
     let wanted = rig.want(TWO).await;
     rig.up(&wanted).await;
-    run("docker", ["exec", "--user", "0", &rig.container("second"), "sh", "-c", "echo kept >/data/file"]).ok();
+    run("docker", ["exec", "--user", "0", &rig.container("second"), "sh", "-c", "echo kept >/data/file"])
+        .ok();
     rig.engine.take_down(&rig.name, false, &Silent).await.unwrap();
     assert_eq!(rig.listed(&["volume", "ls"]).len(), 1);
     rig.up(&wanted).await;
@@ -248,7 +293,9 @@ async fn c071_odd_paths_are_mounted_with_the_right_content_inside() {
         mounts.push_str(&format!("      - {{ type: bind, source: \"{quoted}\", target: \"{quoted}\" }}\n"));
         paths.push((path, name));
     }
-    let text = format!("services:\n  one:\n    image: IMAGE\n    entrypoint: [sleep, '1000']\n    init: true\n    healthcheck: {{ disable: true }}\n    volumes:\n{mounts}");
+    let text = format!(
+        "services:\n  one:\n    image: IMAGE\n    entrypoint: [sleep, '1000']\n    init: true\n    healthcheck: {{ disable: true }}\n    volumes:\n{mounts}"
+    );
     let wanted = rig.want(&text).await;
     rig.up(&wanted).await;
     for (path, name) in paths {
@@ -277,11 +324,20 @@ async fn a_program_inside_is_fed_heard_and_its_exit_code_comes_back() {
     rig.up(&rig.want(TWO).await).await;
     let inside = rig.container("first");
     let input = vec![b'x'; 3_000_000];
-    let answer = rig.engine.ask(&inside, &["sh", "-c", "wc -c; echo bad >&2; exit 42"], &input, 1000, PATIENCE).await.unwrap();
+    let answer = rig
+        .engine
+        .ask(&inside, &["sh", "-c", "wc -c; echo bad >&2; exit 42"], &input, 1000, PATIENCE)
+        .await
+        .unwrap();
     assert_eq!(answer.code, 42);
     assert_eq!((answer.out.as_slice(), answer.err.as_slice()), (&b"3000000\n"[..], &b"bad\n"[..]));
-    let much = rig.engine.ask(&inside, &["head", "-c", "5000000", "/dev/zero"], b"", 1000, PATIENCE).await.unwrap();
-    assert_eq!((much.code, much.out.len()), (0, 1000), "what is over the limit is let go, and the program goes on");
+    let much =
+        rig.engine.ask(&inside, &["head", "-c", "5000000", "/dev/zero"], b"", 1000, PATIENCE).await.unwrap();
+    assert_eq!(
+        (much.code, much.out.len()),
+        (0, 1000),
+        "what is over the limit is let go, and the program goes on"
+    );
     let gone = rig.engine.ask("no-such-container", &["true"], b"", 10, PATIENCE).await;
     assert!(gone.is_err_and(|error| error.is_missing()));
 }
@@ -310,7 +366,10 @@ async fn a_signal_reaches_the_program_inside_and_its_children_and_nothing_else()
         let left = run("docker", ["exec", &rig.container("first"), "ps", "ax"]).ok();
         (!left.contains("sleep 777")).then_some(()).ok_or(left)
     });
-    assert_eq!(run("docker", ["inspect", "--format", "{{.State.Running}}", &rig.container("first")]).ok().trim(), "true");
+    assert_eq!(
+        run("docker", ["inspect", "--format", "{{.State.Running}}", &rig.container("first")]).ok().trim(),
+        "true"
+    );
 }
 
 #[test]
@@ -322,7 +381,11 @@ fn c075_a_taken_port_is_found_before_anything_is_made_and_says_who_has_it() {
     assert!(said.contains(&format!("(pid {})", std::process::id())) && said.contains("--port"), "{said}");
     let label = format!("label=com.docker.compose.project={}", test.name);
     for list in [&["ps", "--all"][..], &["network", "ls"], &["volume", "ls"]] {
-        assert_eq!(run("docker", list.iter().copied().chain(["--quiet", "--filter", &label])).ok(), "", "{list:?}");
+        assert_eq!(
+            run("docker", list.iter().copied().chain(["--quiet", "--filter", &label])).ok(),
+            "",
+            "{list:?}"
+        );
     }
     drop(holder);
     test.up();
@@ -344,12 +407,20 @@ fn c077_an_image_that_is_nowhere_is_a_sentence_and_one_that_is_here_asks_no_regi
 fn c067_no_secret_is_in_what_the_engine_shows_or_in_a_file_that_others_read() {
     let test = TestBox::new();
     test.up();
-    test.container_with(&["login", "--api-key"], "sk-ant-api03-canary-0123456789012345678901234567890123456789\n").ok();
+    test.container_with(
+        &["login", "--api-key"],
+        "sk-ant-api03-canary-0123456789012345678901234567890123456789\n",
+    )
+    .ok();
     let secrets = test.files().join("secrets");
     let mut words = vec!["canary-0123456789".to_owned()];
     for entry in std::fs::read_dir(&secrets).unwrap() {
         let path = entry.unwrap().path();
-        assert_eq!(std::os::unix::fs::MetadataExt::mode(&path.metadata().unwrap()) & 0o777, 0o600, "{path:?}");
+        assert_eq!(
+            std::os::unix::fs::MetadataExt::mode(&path.metadata().unwrap()) & 0o777,
+            0o600,
+            "{path:?}"
+        );
         words.push(std::fs::read_to_string(path).unwrap().trim().to_owned());
     }
     assert_eq!(words.len(), 4);
@@ -384,8 +455,13 @@ fn with_set_up() -> TestBox {
     let context = test.home.path().join("image");
     std::fs::create_dir_all(&context).unwrap();
     std::fs::write(context.join("claude"), SET_UP).unwrap();
-    std::fs::set_permissions(context.join("claude"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    std::fs::write(context.join("Dockerfile"), format!("FROM {}\nCOPY claude /usr/local/bin/claude\n", test.image)).unwrap();
+    std::fs::set_permissions(context.join("claude"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    std::fs::write(
+        context.join("Dockerfile"),
+        format!("FROM {}\nCOPY claude /usr/local/bin/claude\n", test.image),
+    )
+    .unwrap();
     let tag = format!("{}:set-up", test.name);
     run("docker", ["build", "--quiet", "--tag", &tag, context.to_str().unwrap()]).ok();
     test.image = tag;
@@ -455,7 +531,12 @@ async fn c107_a_sign_in_saves_its_token_and_leaves_nothing_however_it_ends() {
     assert_eq!(right.shown.as_deref(), Some("https://sign-in.example/authorize?size=60x500"));
     left();
     let listed = test.container(&["login", "--list", "--json"]).ok();
-    assert!(listed.contains("anthropic") && listed.contains("subscription") && !listed.contains("sk-ant-oat01-xxx"), "{listed}");
+    assert!(
+        listed.contains("anthropic")
+            && listed.contains("subscription")
+            && !listed.contains("sk-ant-oat01-xxx"),
+        "{listed}"
+    );
 
     let piped = test.container_with(&["login"], "right\n").refused(2);
     assert!(piped.contains("needs a terminal") && piped.contains("--api-key"), "{piped}");
@@ -471,7 +552,11 @@ fn down_works_by_labels_when_the_files_are_gone() {
     test.container(&["down", "--volumes", "--yes"]).ok();
     let label = format!("label=com.docker.compose.project={}", test.name);
     for list in [&["ps", "--all"][..], &["network", "ls"], &["volume", "ls"]] {
-        assert_eq!(run("docker", list.iter().copied().chain(["--quiet", "--filter", &label])).ok(), "", "{list:?}");
+        assert_eq!(
+            run("docker", list.iter().copied().chain(["--quiet", "--filter", &label])).ok(),
+            "",
+            "{list:?}"
+        );
     }
 }
 
@@ -507,4 +592,30 @@ fn bad_input_to_the_group_is_a_sentence_with_a_hint_and_the_documented_exit_code
     test.up();
     let said = test.container(&["run", "--", "--project", &home, "--prompt", "x"]).refused(78);
     assert!(said.contains("worca container up") && said.contains(&project), "{said}");
+}
+
+#[test]
+fn what_the_real_compose_brought_up_from_our_files_is_ours() {
+    let test = TestBox::new();
+    test.up();
+    test.container(&["down"]).ok();
+    let mut compose = std::process::Command::new(required("WORCA_TEST_COMPOSE"));
+    compose
+        .args(["compose", "up", "--detach", "--wait"])
+        .current_dir(test.files())
+        .env("HOME", test.home.path());
+    run_with(&mut compose, "").ok();
+    let status: serde_json::Value =
+        serde_json::from_str(&test.container(&["status", "--json"]).ok()).unwrap();
+    assert_eq!(status["state"], "up", "{status:#}");
+    test.up();
+    test.container(&["down", "--volumes", "--yes"]).ok();
+    let label = format!("label=com.docker.compose.project={}", test.name);
+    for list in [&["ps", "--all"][..], &["network", "ls"], &["volume", "ls"]] {
+        assert_eq!(
+            run("docker", list.iter().copied().chain(["--quiet", "--filter", &label])).ok(),
+            "",
+            "{list:?}"
+        );
+    }
 }
