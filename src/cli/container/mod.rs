@@ -6,6 +6,7 @@ use crate::container::boxes::{BoxFiles, DEFAULT_NAME};
 use crate::container::report::Reporter;
 use crate::container::verbs::{GitIdentity, Host, Job};
 use crate::failure::{Exit, Failure};
+use crate::git::{Git, host_person};
 use crate::home::Home;
 
 mod config;
@@ -62,8 +63,15 @@ enum Command {
 /// What the command reports; `main` prints it.
 pub async fn run(args: ContainerArgs) -> Result<Exit, Failure> {
     let home = Home::find()?;
-    let host = Host::of_process(home, GitIdentity::default());
-    let files = BoxFiles::open(&host.home, &args.name)?;
+    let files = BoxFiles::open(&home, &args.name)?;
+    // Asked of git only where it is written down or shown: a second `up` must not start a process for nothing.
+    let asks = match &args.command {
+        Command::Init(_) | Command::Up(_) | Command::Pull(_) => !files.env().exists(),
+        Command::Doctor(_) => true,
+        _ => false,
+    };
+    let git = if asks { identity().await } else { GitIdentity::default() };
+    let host = Host::of_process(home, git);
     let report = progress::reporter();
     let report: &dyn Reporter = report.as_ref();
     let job = Job { host: &host, files, engine: args.engine, report };
@@ -81,6 +89,13 @@ pub async fn run(args: ContainerArgs) -> Result<Exit, Failure> {
         Command::Doctor(args) => doctor::run(&job, args).await,
         Command::Open(args) => open::run(&job, args).await,
     }
+}
+
+/// Whose commits the host's git makes; nobody's when there is no git, or it does not know.
+async fn identity() -> GitIdentity {
+    let Ok(git) = Git::find().await else { return GitIdentity::default() };
+    let Ok(Some(person)) = host_person(&git, None).await else { return GitIdentity::default() };
+    GitIdentity { name: person.name().to_owned(), email: person.email().to_owned() }
 }
 
 /// One JSON document on standard output.

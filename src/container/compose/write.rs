@@ -13,8 +13,10 @@ mod tests;
 
 /// `compose.yaml` as it is in the repository, for the box `worca`.
 const TEMPLATE: &str = include_str!("../../../compose/compose.yaml");
-/// The one line of it that differs from box to box.
+/// The line of it that names the box.
 const NAME_LINE: &str = "\nname: worca\n";
+/// The label of everything in it, which says whose it is.
+const BOX_LABEL: &str = "io.worca.box: worca }";
 /// The name of the overlay, which `compose.yaml` extends.
 pub const PROJECTS_FILE: &str = "compose.projects.yaml";
 /// The name of the person's own file.
@@ -99,7 +101,8 @@ impl ProjectMount {
 
 /// `compose.yaml` for a box.
 pub fn compose(name: &ProjectName) -> String {
-    TEMPLATE.replacen(NAME_LINE, &format!("\nname: {name}\n"), 1)
+    let named = TEMPLATE.replacen(NAME_LINE, &format!("\nname: {name}\n"), 1);
+    named.replace(BOX_LABEL, &format!("io.worca.box: {name} }}"))
 }
 
 /// `compose.projects.yaml`: the mounts of core, and `WORCA_PROJECTS`, a JSON list of their paths inside.

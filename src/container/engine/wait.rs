@@ -102,6 +102,7 @@ impl Engine {
         limit: Duration,
     ) -> Result<(), WaitError> {
         let deadline = tokio::time::Instant::now() + limit;
+        let mut restarts_before = None;
         loop {
             let seen = self.inspect(name).await?;
             let state = seen.state.unwrap_or_default();
@@ -115,7 +116,10 @@ impl Engine {
                         | ContainerStateStatusEnum::REMOVING
                 )
             );
-            let looping = state.restarting.unwrap_or_default() || seen.restart_count.unwrap_or_default() > 0;
+            let restarts = seen.restart_count.unwrap_or_default();
+            let before = *restarts_before.get_or_insert(restarts);
+            // One restart in between is seen as `restarting` by a later look, with its exit code.
+            let looping = state.restarting.unwrap_or_default() || restarts > before + 1;
             let health = state.health.unwrap_or_default();
             if condition == Condition::Completed && ended && code == 0 {
                 return Ok(());

@@ -93,7 +93,7 @@ pub fn wanted(project: &Project, origin: &Origin) -> Result<Wanted, TranslateErr
     let name = project.name.as_str();
     let networks = project.networks.iter().map(|(key, network)| {
         let mut body = translate::network(network);
-        let hash = digest(&body);
+        let hash = digest(&(&body, &network.labels));
         let own = [(labels::NETWORK, key.as_str()), (labels::NETWORK_HASH, &hash)];
         body.labels = Some(with_labels(&network.labels, name, &own));
         WantedNetwork { name: network.name.clone(), external: network.external, hash, body }
@@ -123,7 +123,7 @@ fn container(
     let mut body = translate::container(project, key, service)?;
     let image = origin.images.get(&service.image).cloned().unwrap_or_default();
     let stamps: Vec<_> = service.secrets.iter().map(|grant| origin.stamps.get(&grant.source)).collect();
-    let hash = digest(&(&body, &endpoints, &image, stamps));
+    let hash = digest(&(&body, &service.labels, &endpoints, &image, stamps));
     let depends: Vec<String> = service
         .depends_on
         .iter()

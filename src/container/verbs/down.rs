@@ -22,5 +22,11 @@ pub async fn down(job: &Job<'_>, volumes: bool) -> Result<Down, Failure> {
     let _held = tokio::task::block_in_place(|| job.files.lock("box"))?;
     let engine = job.connect().await?;
     let removed = engine.take_down(job.files.name(), volumes, job.report).await?;
+    if volumes && job.files.state().exists() {
+        // Nothing of the box is on that engine any more, so the next `up` may choose another.
+        let mut state = job.files.load_state()?;
+        state.engine = None;
+        job.files.save_state(&state)?;
+    }
     Ok(Down { name: job.files.name().to_owned(), removed })
 }
