@@ -6,6 +6,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -15,6 +16,11 @@ const DEADLINE: Duration = Duration::from_secs(60);
 
 /// The program with a clean environment on this home.
 fn worca(home: &Path) -> Command {
+    let control = home.join("control");
+    if !control.exists() {
+        std::fs::write(&control, "a-control-secret-of-a-test-0123456789\n").unwrap();
+        std::fs::set_permissions(&control, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
     let mut command = Command::new(env!("CARGO_BIN_EXE_worca"));
     command
         .env_clear()
@@ -22,6 +28,7 @@ fn worca(home: &Path) -> Command {
         .env("HOME", home.join("user"))
         .env("WORCA_HOME", home.join("worca"))
         .env("WORCA_LISTEN", "127.0.0.1:0")
+        .env("WORCA_CONTROL_FILE", &control)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -12,8 +12,8 @@ use crate::failure::{Exit, Explain, Failure};
 use crate::ids::RunId;
 use crate::server::wire::{CreateRun, RunAnswer};
 
-/// How long a prompt may be, in bytes.
-const PROMPT_BYTES: u64 = 1024 * 1024;
+/// How many bytes a task may have: as many as core takes.
+const PROMPT_BYTES: usize = crate::runs::MAX_PROMPT;
 
 /// Run a coding agent on a task, on a branch of its own
 ///
@@ -69,7 +69,7 @@ pub enum PromptError {
         source: std::io::Error,
     },
     /// It is over the limit.
-    #[error("the task in `{0}` is longer than 1 MiB")]
+    #[error("the task in `{0}` is longer than {limit} KiB", limit = PROMPT_BYTES / 1024)]
     Long(String),
     /// It is no text.
     #[error("the task in `{0}` is not UTF-8 text")]
@@ -269,14 +269,14 @@ async fn read<R: std::io::Read>(
 ) -> Result<String, PromptError> {
     let reading = tokio::task::spawn_blocking(move || {
         let mut bytes = Vec::new();
-        open()?.take(PROMPT_BYTES + 1).read_to_end(&mut bytes)?;
+        open()?.take(u64::try_from(PROMPT_BYTES + 1).unwrap_or(u64::MAX)).read_to_end(&mut bytes)?;
         Ok(bytes)
     });
     let bytes = reading
         .await
         .unwrap_or_else(|_| Err(std::io::Error::other("the program is ending")))
         .map_err(|source| PromptError::Read { from: from.clone(), source })?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > PROMPT_BYTES {
+    if bytes.len() > PROMPT_BYTES {
         return Err(PromptError::Long(from));
     }
     String::from_utf8(bytes).map_err(|_| PromptError::Text(from))

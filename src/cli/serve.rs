@@ -87,6 +87,12 @@ pub struct Args {
     pub projects: Option<String>,
 }
 
+impl Args {
+    fn named_token(&self) -> Option<PathBuf> {
+        self.core_token_file.clone().filter(|path| !path.as_os_str().is_empty())
+    }
+}
+
 /// Serves until SIGTERM or Ctrl-C.
 ///
 /// # Errors
@@ -101,7 +107,7 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
         // An empty variable is one that is not set: a `.env` file has such lines.
         public_url: args.public_url.clone().filter(|url| !url.is_empty()),
         allow_hosts: args.allow_host.clone(),
-        core_token_file: args.core_token_file.clone().filter(|path| !path.as_os_str().is_empty()),
+        core_token_file: args.named_token(),
     };
     let stop = Stop::listen();
     let output = Output::standard();
@@ -122,7 +128,7 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
 }
 
 async fn make_runs(args: &Args, home: &Home, store: Store) -> Result<Runs, Failure> {
-    let token = args.core_token_file.clone().unwrap_or_else(|| home.core_token());
+    let token = args.named_token().unwrap_or_else(|| home.core_token());
     let settings = RunSettings {
         home: home.clone(),
         keys_url: args.keys_url.clone(),
@@ -160,7 +166,7 @@ async fn already(holder: Option<Holder>, args: &Args, home: &Home, output: Outpu
         return print("Worca is already running on this machine\n");
     };
     print(&format!("Worca is already running on {} (pid {})\n", holder.url, holder.pid))?;
-    let path = args.core_token_file.clone().unwrap_or_else(|| home.core_token());
+    let path = args.named_token().unwrap_or_else(|| home.core_token());
     if !output.terminal {
         return Ok(());
     }

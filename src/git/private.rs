@@ -14,7 +14,6 @@ use crate::failure::Explain;
 const TAKEN_OVER: &[&str] = &[
     "core.autocrlf",
     "core.eol",
-    "core.safecrlf",
     "core.filemode",
     "core.ignorecase",
     "core.symlinks",
@@ -130,6 +129,16 @@ impl PrivateDir {
         Ok(private)
     }
 
+    /// Makes every file be taken byte by byte, whatever the tree's attributes ask for.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn take_bytes_as_they_are(&self) -> Result<(), PrivateDirError> {
+        let path = self.path.join("info").join("attributes");
+        std::fs::write(&path, "* -text -ident -filter !eol !working-tree-encoding\n")
+            .map_err(|source| PrivateDirError::Write { path, source })
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.path
@@ -209,7 +218,7 @@ impl Settings {
             "# Core's own. Nothing in the repository or in the tree is read from a git that runs here.\n\
              [core]\n\tbare = false\n\thooksPath = /dev/null\n\tfsmonitor = false\n\tuntrackedCache = false\n\
              \tattributesFile = /dev/null\n\texcludesFile = /dev/null\n\tcommitGraph = false\n\tmultiPackIndex = false\n\
-             \tlogAllRefUpdates = true\n\
+             \tlogAllRefUpdates = true\n\tsafecrlf = false\n\
              [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[protocol]\n\tallow = never\n\
              [submodule]\n\trecurse = false\n[commit]\n\tgpgSign = false\n[user]\n\tuseConfigOnly = true\n",
         );
@@ -229,7 +238,7 @@ fn write(common: &Path, path: &Path, settings: &Settings, head: &str) -> Result<
         let path = path.to_owned();
         move |source| PrivateDirError::Write { path, source }
     };
-    for folder in [path.join("info"), path.join("logs"), common.join("logs").join("refs")] {
+    for folder in [path.join("info"), path.join("logs")] {
         std::fs::create_dir_all(&folder).map_err(failed(&folder))?;
     }
     for (name, target) in [

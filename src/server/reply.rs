@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::wire::{ErrorAnswer, ErrorBody};
 use crate::failure::{Exit, Explain};
 
-/// How large a request may be: a prompt of 1 MiB, twice for what JSON adds to it.
+/// How large a request may be: a prompt of 512 KiB, with room for what JSON adds to it.
 pub const BODY_BYTES: usize = 2 * 1024 * 1024;
 /// How long a request's body may take.
 const BODY_TIME: Duration = Duration::from_secs(30);

@@ -64,7 +64,7 @@ pub struct LinkAnswer {
 pub struct CreateRun {
     /// A folder in the repository, absolute, as core sees it.
     pub project: String,
-    /// What to do, at most 1 MiB.
+    /// What to do, at most 512 KiB.
     pub prompt: String,
     /// A short line for people; made from the prompt when none is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -86,10 +86,36 @@ pub(super) async fn run(job: &Job<'_>, args: LoginArgs) -> Result<Exit, Failure>
     if !std::io::stdin().is_terminal() || !Term::stderr().is_term() {
         return Err(AskError::NoTerminal.into());
     }
+    let _kept = Kept::take();
     say("starting Claude Code's token set-up");
     login::login(job, &mut Here, told_to_stop()).await?;
     say("you are signed in; the token is saved in the key service");
     Ok(Exit::Done)
+}
+
+/// The terminal's settings, put back when this is dropped: a question that is broken off leaves its own behind.
+struct Kept {
+    #[cfg(unix)]
+    settings: Option<rustix::termios::Termios>,
+}
+
+impl Kept {
+    fn take() -> Self {
+        Self {
+            #[cfg(unix)]
+            settings: rustix::termios::tcgetattr(std::io::stdin()).ok(),
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(settings) = &self.settings {
+            let _ =
+                rustix::termios::tcsetattr(std::io::stdin(), rustix::termios::OptionalActions::Now, settings);
+        }
+    }
 }
 
 /// The person at this terminal.

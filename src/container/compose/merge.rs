@@ -3,6 +3,8 @@
 //! Mappings merge, lists append, everything else is replaced. The exceptions are [`rule`]'s. That two entries of a list
 //! mean one thing (a port, a mount's target) is settled where they are parsed: the later one wins there too.
 
+use std::collections::HashMap;
+
 use super::place::{LoadError, shown};
 use super::yaml::{Entry, Node, Scalar, Tag, Value};
 
@@ -134,29 +136,32 @@ fn plain(base: Node, over: Node, path: &mut Vec<String>) -> Result<Option<Node>,
 }
 
 fn merge_entries(
-    mut base: Vec<Entry>,
+    base: Vec<Entry>,
     over: Vec<Entry>,
     path: &mut Vec<String>,
 ) -> Result<Vec<Entry>, LoadError> {
+    let positions: HashMap<String, usize> =
+        base.iter().enumerate().map(|(position, entry)| (entry.key.clone(), position)).collect();
+    // A place in the order stays with its key, also when the value is taken out to be merged, or reset.
+    let mut merged: Vec<Option<Entry>> = base.into_iter().map(Some).collect();
     for entry in over {
         path.push(entry.key.clone());
-        let position = base.iter().position(|known| known.key == entry.key);
-        match position {
-            Some(position) => {
-                let before = base.remove(position);
-                if let Some(node) = merge_at(before.node, entry.node, path)? {
-                    base.insert(position, Entry { node, ..entry });
+        match positions.get(&entry.key).and_then(|position| merged.get_mut(*position)) {
+            Some(slot) => {
+                *slot = match slot.take() {
+                    Some(before) => merge_at(before.node, entry.node, path)?,
+                    None => settle(entry.node, path)?,
                 }
+                .map(|node| Entry { key: entry.key, place: entry.place, node });
             }
             None => {
-                if let Some(node) = settle(entry.node, path)? {
-                    base.push(Entry { key: entry.key, place: entry.place, node });
-                }
+                let node = settle(entry.node, path)?;
+                merged.push(node.map(|node| Entry { key: entry.key, place: entry.place, node }));
             }
         }
         path.pop();
     }
-    Ok(base)
+    Ok(merged.into_iter().flatten().collect())
 }
 
 /// A value that meets nothing: its own resets are done and its tags taken off.

@@ -201,6 +201,39 @@ pub fn seal(loaded: &Loaded, grounds: &Grounds) -> Result<Sealed, BrokenPromise>
     Ok(Sealed(project.clone()))
 }
 
+/// As [`seal`], with every path of the host also looked at under the name that `resolve` gives it, so that a symbolic
+/// link cannot hide what it leads to. `None`: the path has no other name. What is mounted stays as the files name it.
+///
+/// # Errors
+/// As [`seal`].
+pub fn seal_resolved(
+    loaded: &Loaded,
+    grounds: &Grounds,
+    resolve: impl Fn(&str) -> Option<String>,
+) -> Result<Sealed, BrokenPromise> {
+    let sealed = seal(loaded, grounds)?;
+    let mut real = loaded.project.clone();
+    let rename = |path: &mut String| {
+        if let Some(other) = resolve(path) {
+            *path = other;
+        }
+    };
+    for service in real.services.values_mut() {
+        for mount in &mut service.mounts {
+            if let Mount::Bind { source, .. } = mount {
+                rename(source);
+            }
+        }
+    }
+    real.secrets.values_mut().for_each(|secret| rename(&mut secret.file));
+    for (name, service) in &real.services {
+        let asker = Asker { name, places: &loaded.places };
+        sockets::check(&asker, service, &real, grounds)?;
+        keys::check(&asker, service, &real)?;
+    }
+    Ok(sealed)
+}
+
 fn whole(promise: Promise, name: &str, what: &str) -> BrokenPromise {
     BrokenPromise { promise, service: name.to_owned(), what: what.to_owned(), place: None }
 }

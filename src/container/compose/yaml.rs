@@ -21,7 +21,7 @@ pub use scalar::{Kind, Scalar};
 /// Longest text of one file, in bytes. Also the most text that aliases may multiply it to.
 pub const MOST_BYTES: usize = 1024 * 1024;
 /// Most nodes of one file once its aliases are written out.
-pub const MOST_NODES: usize = 20_000;
+pub const MOST_NODES: usize = 10_000;
 /// Deepest nesting. The Compose format itself needs 8.
 pub const DEEPEST: usize = 48;
 

@@ -130,7 +130,7 @@ impl Engine {
         let all = wanted.containers.iter().map(|container| async move {
             let condition = if container.has_health { Condition::Healthy } else { Condition::Started };
             report.step(&format!("container {}", container.name), "waiting until it is ready");
-            self.wait_for(&container.name, condition, patience).await?;
+            self.wait_for(&container.name, condition, container.probe.as_deref(), patience).await?;
             report.done(&format!("container {}", container.name), "ready");
             Ok::<(), WaitError>(())
         });
@@ -152,7 +152,7 @@ impl Engine {
                     Condition::Healthy if !other.has_health => Condition::Started,
                     other => *other,
                 };
-                self.wait_for(&other.name, condition, patience).await?;
+                self.wait_for(&other.name, condition, other.probe.as_deref(), patience).await?;
             }
         }
         report.step(&format!("container {name}"), "starting");

@@ -160,6 +160,10 @@ fn body(spec: &OneShot) -> ContainerCreateBody {
         cmd: Some(Vec::new()),
         env: Some(spec.environment.clone()),
         user: Some(spec.user.clone()),
+        healthcheck: Some(bollard::models::HealthConfig {
+            test: Some(vec!["NONE".into()]),
+            ..bollard::models::HealthConfig::default()
+        }),
         tty: Some(true),
         open_stdin: Some(true),
         stdin_once: Some(true),

@@ -141,6 +141,15 @@ pub(super) fn has_health(service: &Service, of_image: bool) -> bool {
     }
 }
 
+/// The health check as a program and its arguments.
+pub(super) fn probe(service: &Service) -> Option<Vec<String>> {
+    match &service.healthcheck.as_ref()?.test {
+        HealthTest::Command(argv) => Some(argv.clone()),
+        HealthTest::Shell(line) => Some(vec!["sh".into(), "-c".into(), line.clone()]),
+        HealthTest::FromImage | HealthTest::Disabled => None,
+    }
+}
+
 pub(super) fn host_ports(service: &Service) -> Vec<(IpAddr, u16)> {
     let tcp = service.ports.iter().filter(|port| port.protocol == Protocol::Tcp);
     tcp.filter_map(|port| Some((port.host_ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), port.published?)))

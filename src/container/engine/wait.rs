@@ -14,6 +14,8 @@ use crate::failure::Explain;
 
 /// Between two looks: short beside any health check's interval.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long one try of a health check may take.
+const PROBE: Duration = Duration::from_secs(5);
 /// How many of a container's last lines an error carries.
 const LAST_LINES: usize = 20;
 
@@ -87,11 +89,18 @@ impl Explain for WaitError {
 }
 
 impl Engine {
-    /// Waits until the container `name` has reached `condition`, at most `limit`.
+    /// Waits until the container `name` has reached `condition`, at most `limit`. While the engine has not tried its
+    /// health check for the first time, which it does only after a whole interval, `probe` is tried instead.
     ///
     /// # Errors
     /// When it ends, is unhealthy, or is not there in time; with its last lines.
-    pub async fn wait_for(&self, name: &str, condition: Condition, limit: Duration) -> Result<(), WaitError> {
+    pub async fn wait_for(
+        &self,
+        name: &str,
+        condition: Condition,
+        probe: Option<&[String]>,
+        limit: Duration,
+    ) -> Result<(), WaitError> {
         let deadline = tokio::time::Instant::now() + limit;
         loop {
             let seen = self.inspect(name).await?;
@@ -129,6 +138,9 @@ impl Engine {
                         last: self.last_lines(name).await,
                     });
                 }
+                Some(HealthStatusEnum::STARTING) if running && self.passes(name, probe).await => {
+                    return Ok(());
+                }
                 _ => {}
             }
             if tokio::time::Instant::now() >= deadline {
@@ -143,6 +155,13 @@ impl Engine {
             }
             tokio::time::sleep(LOOK).await;
         }
+    }
+
+    async fn passes(&self, name: &str, probe: Option<&[String]>) -> bool {
+        let Some(probe) = probe else { return false };
+        let argv: Vec<&str> = probe.iter().map(String::as_str).collect();
+        // A failed try is no failure: the next look tries again, and the engine's own verdict counts.
+        self.ask(name, &argv, b"", 4096, PROBE).await.is_ok_and(|answer| answer.code == 0)
     }
 
     /// What a container's health check says now.

@@ -56,6 +56,8 @@ pub struct WantedContainer {
     pub hash: String,
     /// Whether it says when it is healthy.
     pub has_health: bool,
+    /// What its health check runs, when the files say it: run by us too while the engine has not come to its first try.
+    pub probe: Option<Vec<String>>,
     /// What must be there before it starts, and in which state.
     pub depends_on: Vec<(String, Condition)>,
     /// The names of the networks that it stands on.
@@ -146,6 +148,7 @@ fn container(
         name: service.container_name.clone().unwrap_or_else(|| format!("{}-{key}-1", project.name)),
         hash,
         has_health: translate::has_health(service, origin.healthy_images.contains(&service.image)),
+        probe: translate::probe(service),
         depends_on: service.depends_on.iter().map(|(other, d)| (other.to_string(), d.condition)).collect(),
         networks: endpoints.iter().map(|(name, _)| name.clone()).collect(),
         stop_seconds: i64::try_from(seconds).unwrap_or(i64::MAX),

@@ -1,6 +1,7 @@
 //! The way back: everything in a tree as a commit under `refs/worca/backup/<run>/`, before the tree goes.
 
-use super::{Worktree, WorktreeError, nested};
+use super::commit::Staged;
+use super::{Worktree, WorktreeError, WorktreeNote, nested};
 use crate::git::{CommitId, Person};
 
 /// What was kept.
@@ -35,7 +36,12 @@ impl Worktree {
             let copied = tokio::fs::copy(&index, &target).await;
             copied.map_err(|source| WorktreeError::file(&target, source))?;
         }
-        let mut nested = self.stage(&footing.from, true).await?;
+        let Staged { mut nested, notes } = self.stage(&footing.from, true).await?;
+        for note in notes {
+            if let WorktreeNote::LeftOut { what } = note {
+                return Err(WorktreeError::BadNames(what));
+            }
+        }
         nested.extend(self.submodules(true).await?);
         self.add_nested_files(&nested).await?;
         let tree = self.write_tree_of(true).await?;

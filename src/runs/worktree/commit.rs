@@ -2,8 +2,8 @@
 //! hooks, settings and HEAD take no part in it: core compares the tree with the branch's last commit itself.
 
 use super::files::make_accessible;
-use super::{Worktree, WorktreeError, WorktreeNote, patiently};
-use crate::git::{Call, CommitId, GitError, Person};
+use super::{TREE_LIMIT, Worktree, WorktreeError, WorktreeNote, patiently};
+use crate::git::{Call, CommitId, GitError, Person, PrivateDir};
 
 /// How git says that it may not read something.
 const DENIED: &str = "Permission denied";
@@ -17,6 +17,13 @@ pub struct Saved {
     pub made: Option<CommitId>,
     /// What a person should know.
     pub notes: Vec<WorktreeNote>,
+}
+
+/// What was met while the index was made to hold what is in the tree.
+pub(super) struct Staged {
+    /// Repositories inside the tree, which are left out.
+    pub(super) nested: Vec<String>,
+    pub(super) notes: Vec<WorktreeNote>,
 }
 
 /// Where the branch is taken to stand, and what the tree is a change of.
@@ -41,7 +48,9 @@ impl Worktree {
         let _lock = self.lock().await?;
         self.check_places()?;
         let Footing { seen, tip, from, mut notes } = self.footing().await?;
-        for path in self.stage(&from, false).await? {
+        let staged = self.stage(&from, false).await?;
+        notes.extend(staged.notes);
+        for path in staged.nested {
             notes.push(WorktreeNote::NestedRepository { path });
         }
         let tree = self.write_tree().await?;
@@ -116,13 +125,9 @@ impl Worktree {
         Ok(Footing { seen, tip, from, notes })
     }
 
-    /// Makes core's index hold what is in the tree. Gives the repositories inside the tree, which are left out.
+    /// Makes core's index hold what is in the tree.
     /// Files and folders that their owner may not read are made readable: else they would be missing without a word.
-    pub(super) async fn stage(
-        &self,
-        from: &CommitId,
-        for_backup: bool,
-    ) -> Result<Vec<String>, WorktreeError> {
+    pub(super) async fn stage(&self, from: &CommitId, for_backup: bool) -> Result<Staged, WorktreeError> {
         match self.try_stage(from, for_backup).await {
             Err(WorktreeError::Git(GitError::Failed { stderr, .. })) if stderr.contains(DENIED) => {
                 self.blocking(|worktree| {
@@ -136,7 +141,7 @@ impl Worktree {
         }
     }
 
-    async fn try_stage(&self, from: &CommitId, for_backup: bool) -> Result<Vec<String>, WorktreeError> {
+    async fn try_stage(&self, from: &CommitId, for_backup: bool) -> Result<Staged, WorktreeError> {
         // A tracked file keeps its place in the index, so that only what changed is read again.
         let read = self.indexed("read-tree", for_backup).args(["--reset", from.as_str()]);
         if patiently(read.clone()).await.is_err() {
@@ -173,15 +178,37 @@ impl Worktree {
                 None => push_path(&mut paths, path),
             }
         }
+        let mut staged = Staged { nested, notes: Vec::new() };
         for (list, how) in [(gone, "--force-remove"), (paths, "--replace")] {
-            if !list.is_empty() {
-                let update = self
-                    .indexed("update-index", for_backup)
-                    .args(["-z", "--add", "--remove", how, "--stdin"]);
-                patiently(update.input(list)).await?;
+            if list.is_empty() {
+                continue;
+            }
+            let how = ["-z", "--add", "--remove", how, "--stdin"];
+            let update = self.indexed("update-index", for_backup).args(how).input(list.clone());
+            let output = match patiently(update).await {
+                Err(GitError::Failed { stderr, .. })
+                    if !stderr.contains(DENIED) && !stderr.contains(".lock") =>
+                {
+                    let call = self.as_it_is().await?.call(&self.git, "update-index").time_limit(TREE_LIMIT);
+                    let index = self.private_path().join(index_name(for_backup));
+                    staged.notes.push(WorktreeNote::TakenAsItIs { why: stderr });
+                    patiently(call.env("GIT_INDEX_FILE", index).args(how).input(list)).await?
+                }
+                other => other?,
+            };
+            if output.said.contains("Ignoring path") {
+                staged.notes.push(WorktreeNote::LeftOut { what: output.said });
             }
         }
-        Ok(nested)
+        Ok(staged)
+    }
+
+    /// A git folder like ours in which no attribute of the tree counts.
+    async fn as_it_is(&self) -> Result<PrivateDir, WorktreeError> {
+        let (path, head) = (self.folder.join("git-as-it-is"), format!("ref: {}", self.branch.full()));
+        let private = PrivateDir::make(&self.git, &self.common_dir, &path, &self.tree(), &head).await?;
+        private.take_bytes_as_they_are()?;
+        Ok(private)
     }
 
     /// A git on the tree, with core's index or with the one for backups.

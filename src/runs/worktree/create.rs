@@ -214,7 +214,9 @@ impl Worktree {
 
     async fn make(&self, branch_is_ours: &mut bool) -> Result<(), WorktreeError> {
         let (private, tree) = (self.private_path(), self.tree());
-        std::fs::create_dir_all(&self.folder).map_err(|source| WorktreeError::file(&self.folder, source))?;
+        for folder in [self.folder.clone(), self.common_dir.join("logs").join("refs")] {
+            std::fs::create_dir_all(&folder).map_err(|source| WorktreeError::file(&folder, source))?;
+        }
         let head = format!("ref: {}", self.branch.full());
         let private = PrivateDir::make(&self.git, &self.common_dir, &private, &tree, &head).await?;
         self.blocking(|worktree| {

@@ -74,7 +74,7 @@ impl Worktree {
         let _lock = self.lock().await?;
         self.check_places()?;
         let footing = self.footing().await?;
-        let mut nested = self.stage(&footing.from, true).await?;
+        let mut nested = self.stage(&footing.from, true).await?.nested;
         let clones = !nested.is_empty();
         nested.extend(self.submodules(true).await?);
         let tree_is_committed = self.write_tree_of(true).await? == self.tree_of(&footing.from).await?;
@@ -103,7 +103,7 @@ impl Worktree {
         }
         let mut backup = None;
         let half_gone = self.private_path().join("removing");
-        if self.private_path().is_dir() && !self.was_made() {
+        if self.private_path().is_dir() && !self.was_made() && !self.registration().join("index").exists() {
             // A start that was stopped: no agent ever ran there.
             self.take_back(true).await;
             if std::fs::symlink_metadata(self.tree()).is_ok() {

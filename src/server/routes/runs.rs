@@ -11,7 +11,7 @@ use axum::routing::{get, post};
 use serde::Deserialize;
 use tokio_util::io::ReaderStream;
 
-use crate::failure::{Exit, Explain};
+use crate::failure::Explain;
 use crate::ids::RunId;
 use crate::runs::NewRun;
 use crate::server::App;
@@ -24,8 +24,6 @@ use crate::store::StoreError;
 const LIST: u32 = 50;
 /// How many runs a list holds at most.
 const LIST_MOST: u32 = 500;
-/// How long a prompt may be, in bytes.
-pub const PROMPT_BYTES: usize = 1024 * 1024;
 
 /// A run cannot be shown or taken.
 #[derive(Debug, thiserror::Error)]
@@ -44,9 +42,6 @@ pub enum RunRequestError {
         /// Why.
         source: std::io::Error,
     },
-    /// The prompt is over the limit.
-    #[error("the prompt is longer than 1 MiB")]
-    PromptSize,
 }
 
 impl Explain for RunRequestError {
@@ -55,7 +50,6 @@ impl Explain for RunRequestError {
             Self::Unknown(_) => "run-unknown",
             Self::NoDiff(_) => "diff-none",
             Self::Diff { .. } => "diff-unreadable",
-            Self::PromptSize => "body-too-large",
         }
     }
     fn hint(&self) -> Option<String> {
@@ -63,13 +57,6 @@ impl Explain for RunRequestError {
             Self::Unknown(_) => Some("`worca runs` lists the runs".into()),
             Self::NoDiff(_) => Some("a run has a diff once its work is committed".into()),
             Self::Diff { .. } => None,
-            Self::PromptSize => Some("put the long part into a file of the repository and name it".into()),
-        }
-    }
-    fn exit(&self) -> Exit {
-        match self {
-            Self::PromptSize => Exit::Usage,
-            _ => Exit::Failed,
         }
     }
 }
@@ -126,9 +113,6 @@ pub async fn create(
     State(app): State<App>,
     Body(new): Body<CreateRun>,
 ) -> ApiResult<(StatusCode, Json<RunAnswer>)> {
-    if new.prompt.len() > PROMPT_BYTES {
-        return Err(RunRequestError::PromptSize.into());
-    }
     let new = NewRun {
         project: new.project.into(),
         prompt: new.prompt,

@@ -2,17 +2,16 @@
 
 use std::path::PathBuf;
 
-use super::support::settings;
+use super::support::{runs, settings};
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::runs::Runs;
 use crate::server::port::ListenError;
 use crate::server::serve::{Settings, Start, start};
 use crate::server::token;
 
 async fn refused(settings: Settings) -> String {
     let home = settings.home.clone();
-    let result = start(settings, async |store| Ok(Runs::skeleton(store, home.clone()))).await;
+    let result = start(settings, async |store| runs(&home, store).await).await;
     match result {
         Ok(Start::Ready(_)) => panic!("it started"),
         Ok(Start::Running(_)) => panic!("another one runs"),

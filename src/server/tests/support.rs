@@ -9,10 +9,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Millis;
 use crate::events::RunStatus;
+use crate::failure::Failure;
 use crate::home::Home;
 use crate::ids::RunId;
 use crate::runs::Runs;
 use crate::secret::Secret;
+use crate::server::assemble::{self, RunSettings};
 use crate::server::{App, serve};
 use crate::store::{NewProject, Run, RunEnd, Store};
 
@@ -25,6 +27,24 @@ pub struct TestCore {
     pub app: App,
     pub token: Secret,
     pub tasks: TaskTracker,
+}
+
+/// Real runs. Their key service is an address where nobody answers: no agent is started here.
+pub async fn runs(home: &Home, store: Store) -> Result<Runs, Failure> {
+    let control = home.path().join("control");
+    std::fs::write(&control, "a-control-secret-of-a-test-0123456789\n").unwrap();
+    #[cfg(unix)]
+    std::fs::set_permissions(&control, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let settings = RunSettings {
+        home: home.clone(),
+        keys_url: "http://127.0.0.1:9".into(),
+        control_file: Some(control),
+        claude: "claude".into(),
+        author: (None, None),
+        projects: None,
+        protected: vec![],
+    };
+    assemble::runs(settings, store).await
 }
 
 pub fn settings(folder: &std::path::Path) -> serve::Settings {
@@ -53,7 +73,7 @@ impl TestCore {
 
     async fn start_in(folder: tempfile::TempDir, settings: serve::Settings) -> Self {
         let home = Home::at(folder.path());
-        let started = serve::start(settings, async |store| Ok(Runs::skeleton(store, home.clone())));
+        let started = serve::start(settings, async |store| runs(&home, store).await);
         let serve::Start::Ready(core) = started.await.unwrap() else { panic!("another core runs") };
         let (address, app) = (core.address().unwrap(), core.app().clone());
         let token = crate::server::token::read(&home.core_token()).unwrap();

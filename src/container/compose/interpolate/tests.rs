@@ -87,7 +87,7 @@ fn nesting_and_growth_end() {
 
 proptest! {
     #[test]
-    fn no_template_panics(template in r"(\$|\{|\}|:|-|\?|\+|[A-Z]|é|\n|.){0,60}") {
+    fn no_template_panics(template in r"[${}:?+A-Zé\n -]{0,60}") {
         let _ = text(&template, &environment());
     }
 

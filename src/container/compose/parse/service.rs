@@ -45,14 +45,13 @@ pub(super) fn read(field: &Field<'_>, context: &Context) -> Result<Read, LoadErr
         }
     }
     for (key, into) in [("labels", &mut s.labels), ("sysctls", &mut s.sysctls)] {
-        if let Some(pairs) = f.take(key) {
-            into.extend(pairs.pairs()?.into_iter().map(|(key, value)| (key, value.unwrap_or_default())));
+        let Some(field) = f.take(key) else { continue };
+        for (name, value) in field.pairs()? {
+            if name.starts_with("com.docker.compose.") || name.starts_with("worca.") {
+                return Err(field.error(format!("the label `{}` is Worca's to set", shown(&name))));
+            }
+            into.insert(name, value.unwrap_or_default());
         }
-    }
-    if let Some(label) =
-        s.labels.keys().find(|key| key.starts_with("com.docker.compose.") || key.starts_with("worca."))
-    {
-        return Err(field.error(format!("the label `{}` is Worca's to set", shown(label))));
     }
     s.networks = f.take("networks").map(|f| links::networks(&f)).transpose()?.unwrap_or_default();
     s.mounts = f.take("volumes").map(|f| mounts::volumes(&f, context)).transpose()?.unwrap_or_default();

@@ -20,6 +20,19 @@ const USUAL_SOCKETS: [&str; 12] = [
     "/run/buildkit/buildkitd.sock",
 ];
 
+/// The same below a home folder.
+const HOME_SOCKETS: [&str; 9] = [
+    ".docker/run/docker.sock",
+    ".docker/desktop/docker.sock",
+    ".colima/docker.sock",
+    ".colima/*/docker.sock",
+    ".config/colima/*/docker.sock",
+    ".orbstack/run/docker.sock",
+    ".rd/docker.sock",
+    ".lima/*/sock/docker.sock",
+    ".local/share/containers/podman/machine/podman.sock",
+];
+
 /// Names that a socket of an engine has, wherever it stands.
 const SOCKET_NAMES: [&str; 9] = [
     "docker.sock",
@@ -88,6 +101,7 @@ pub(super) fn check(
             );
         }
         if names_engine_socket(source, &grounds.engine_sockets)
+            || below_home(source, grounds)
             || names_engine_socket(target, &[]) && is_socket_name(target)
         {
             return broken(
@@ -133,6 +147,12 @@ pub(super) fn check(
         );
     }
     Ok(())
+}
+
+fn below_home(source: &str, grounds: &Grounds) -> bool {
+    let Some(home) = &grounds.home else { return false };
+    let source = comparable(source);
+    HOME_SOCKETS.iter().any(|socket| holds(&source, &comparable(&format!("{home}/{socket}"))))
 }
 
 /// The folder of the box holds the secrets and the files that decide what the box is. Folders that a person puts beside

@@ -105,6 +105,10 @@ fn an_engine_socket_is_refused_wherever_it_hides() {
         "/home/ann/.colima/default",
         "/home/ann/.colima/default/docker.sock",
         "~/.docker/run/docker.sock",
+        "~/.docker/run",
+        "~/.colima",
+        "~/.config/colima/work",
+        "~/.orbstack",
     ] {
         for service in ["core", "db"] {
             let image = if service == "db" { "image: x, " } else { "" };
@@ -182,4 +186,23 @@ fn windows_paths_are_told_apart_without_case() {
     assert!(!Paths::contains("/home/an", "/home/ann"));
     assert!(Paths::contains("/home/ann", "/home/ann"));
     assert!(names_engine_socket(r"\\.\pipe\docker_engine", &[]));
+}
+
+#[test]
+fn a_link_cannot_hide_what_it_leads_to() {
+    let resolve = |path: &str| match path {
+        "/srv/innocent" => Some("/run/docker.sock".to_owned()),
+        "/srv/house" => Some("/home/ann".to_owned()),
+        "/srv/key" => Some(format!("{}/secrets/vault_key", super::super::testing::FOLDER)),
+        _ => None,
+    };
+    for (text, promise) in [
+        (other("volumes: ['/srv/innocent:/x']"), Some(Promise::NoEngineSocket)),
+        (other("volumes: ['/srv/house:/x']"), Some(Promise::NoHome)),
+        (other("secrets: [mine]\nsecrets: {mine: {file: /srv/key}}"), Some(Promise::KeysApart)),
+        (other("volumes: ['/srv/plain:/x']"), None),
+    ] {
+        let result = seal_resolved(&with_override(&text).unwrap(), &grounds(), resolve);
+        assert_eq!(result.err().map(|broken| broken.promise), promise, "{text}");
+    }
 }

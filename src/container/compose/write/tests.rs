@@ -112,6 +112,7 @@ fn c071_odd_paths_are_mounted_at_themselves() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn any_path_is_read_back(name in "[^\0\n\r/]{1,40}") {
         prop_assume!(name != "." && name != "..");

@@ -22,7 +22,12 @@ struct Open {
 
 enum OpenValue {
     Sequence(Vec<Node>),
-    Mapping { entries: Vec<Entry>, merged: Vec<Entry>, key: Option<(String, Place, bool)> },
+    Mapping {
+        entries: Vec<Entry>,
+        merged: Vec<Entry>,
+        lines: HashMap<String, usize>,
+        key: Option<(String, Place, bool)>,
+    },
 }
 
 impl Builder {
@@ -72,7 +77,12 @@ impl Builder {
                 self.open(place, tag.as_deref(), anchor, OpenValue::Sequence(Vec::new()))
             }
             Event::MappingStart(anchor, tag) => {
-                let value = OpenValue::Mapping { entries: Vec::new(), merged: Vec::new(), key: None };
+                let value = OpenValue::Mapping {
+                    entries: Vec::new(),
+                    merged: Vec::new(),
+                    lines: HashMap::new(),
+                    key: None,
+                };
                 self.open(place, tag.as_deref(), anchor, value)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(),
@@ -109,9 +119,9 @@ impl Builder {
         let Some(open) = self.stack.pop() else { return Ok(()) };
         let value = match open.value {
             OpenValue::Sequence(items) => Value::Sequence(items),
-            OpenValue::Mapping { mut entries, merged, .. } => {
+            OpenValue::Mapping { mut entries, merged, lines, .. } => {
                 for entry in merged {
-                    if !entries.iter().any(|known| known.key == entry.key) {
+                    if !lines.contains_key(&entry.key) {
                         entries.push(entry);
                     }
                 }
@@ -134,16 +144,13 @@ impl Builder {
         };
         match &mut open.value {
             OpenValue::Sequence(items) => items.push(node),
-            OpenValue::Mapping { entries, merged, key } => match key.take() {
+            OpenValue::Mapping { entries, merged, lines, key } => match key.take() {
                 None => *key = Some(as_key(node)?),
                 Some((_, _, true)) => merge_key(node, merged)?,
                 Some((name, place, false)) => {
-                    if let Some(first) = entries.iter().find(|entry| entry.key == name) {
-                        let sentence = format!(
-                            "the key `{}` stands here again, first on line {}",
-                            shown(&name),
-                            first.place.line
-                        );
+                    if let Some(first) = lines.insert(name.clone(), place.line) {
+                        let sentence =
+                            format!("the key `{}` stands here again, first on line {first}", shown(&name));
                         return Err(LoadError::syntax(place, sentence));
                     }
                     entries.push(Entry { key: name, place, node });

@@ -208,3 +208,9 @@ proptest! {
         let _ = parse("f", &parts.concat());
     }
 }
+
+#[test]
+fn as_many_keys_as_a_file_may_have_are_read() {
+    let text: String = (0..MOST_NODES / 2 - 10).map(|n| format!("key{n}: x\n")).collect();
+    assert!(parse("f", &text).is_ok());
+}

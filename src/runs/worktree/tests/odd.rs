@@ -309,6 +309,47 @@ async fn c086_the_agents_git_works_in_a_tree_of_another_user() {
 }
 
 #[tokio::test]
+async fn an_attribute_that_stops_git_does_not_stop_the_commit() {
+    for git in gits() {
+        let bench = Bench::new(&git).await;
+        bench.in_folder("project", &["config", "core.autocrlf", "true"]);
+        bench.in_folder("project", &["config", "core.safecrlf", "true"]);
+        let worktree = start(&bench).await;
+        write(
+            &worktree.tree().join(".gitattributes"),
+            "*.utf working-tree-encoding=UTF-16\n*.no working-tree-encoding=none-such\n",
+        );
+        write(&worktree.tree().join("a.utf"), "odd");
+        write(&worktree.tree().join("b.no"), "other\r\n");
+        write(&worktree.tree().join("c"), "mixed\r\nendings\n");
+        let saved = save(&worktree).await;
+        assert!(matches!(saved.notes.as_slice(), [WorktreeNote::TakenAsItIs { .. }]), "{saved:?}");
+        let files = files_of(&bench, saved.tip.as_str());
+        assert_eq!((files["a.utf"].as_str(), files["b.no"].as_str()), ("odd", "other\r\n"));
+        assert!(files.contains_key("c"));
+        worktree.remove().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_file_name_that_git_does_not_take_is_told_and_not_removed() {
+    for git in gits() {
+        let bench = Bench::new(&git).await;
+        let worktree = start(&bench).await;
+        write(&worktree.tree().join("sub/.GIT/hidden"), "x\n");
+        write(&worktree.tree().join("fine"), "x\n");
+        let saved = save(&worktree).await;
+        assert!(files_of(&bench, saved.tip.as_str()).contains_key("fine"));
+        let is_in = files_of(&bench, saved.tip.as_str()).contains_key("sub/.GIT/hidden");
+        let told = matches!(saved.notes.as_slice(), [WorktreeNote::LeftOut { .. }]);
+        assert!(is_in || told, "{saved:?}");
+        if told {
+            assert!(worktree.remove().await.is_err() && worktree.tree().join("sub/.GIT/hidden").exists());
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_commit_message_is_text_and_never_an_option() {
     for git in gits() {
         let bench = Bench::new(&git).await;

@@ -1,7 +1,7 @@
 //! Inputs for the comparison with the real Compose: overrides, `.env` lines and templates.
 
 /// Overrides that both take, to the same effect.
-pub const AGREED: &[&str] = &[
+pub(super) const AGREED: &[&str] = &[
     "",
     "# nothing\n",
     "services: {}\n",
@@ -78,7 +78,7 @@ pub const AGREED: &[&str] = &[
 ];
 
 /// Overrides that neither takes.
-pub const REFUSED_BY_BOTH: &[&str] = &[
+pub(super) const REFUSED_BY_BOTH: &[&str] = &[
     "services:\n  core:\n    enviroment: {A: b}\n",
     "services:\n  core: [a]\n",
     "services:\n  core:\n    image: x\n    image: y\n",
@@ -106,7 +106,7 @@ pub const REFUSED_BY_BOTH: &[&str] = &[
 ];
 
 /// `.env` files, of which `V` and `W` are looked at.
-pub const DOTENV: &[&str] = &[
+pub(super) const DOTENV: &[&str] = &[
     "V=plain value # comment\n",
     "V='single $X \\n # none' # comment\n",
     "W=w\nV=\"double $W \\$W \\n tab\\t q\\\" back\\\\slash end\"\n",
@@ -138,7 +138,7 @@ pub const DOTENV: &[&str] = &[
 ];
 
 /// Templates that both take.
-pub const TEMPLATES: &[&str] = &[
+pub(super) const TEMPLATES: &[&str] = &[
     "$SET",
     "${SET}x",
     "$SETx",
@@ -175,7 +175,7 @@ pub const TEMPLATES: &[&str] = &[
 ];
 
 /// Templates that neither takes.
-pub const BAD_TEMPLATES: &[&str] = &[
+pub(super) const BAD_TEMPLATES: &[&str] = &[
     "${}",
     "${1}",
     "${SET",
