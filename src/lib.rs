@@ -8,6 +8,7 @@
 pub mod agents;
 pub mod cli;
 pub mod clock;
+pub mod container;
 pub mod events;
 pub mod failure;
 pub mod git;

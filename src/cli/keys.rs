@@ -99,7 +99,7 @@ struct PutArgs {
     /// The slot
     slot: SlotName,
     /// What it is, where its first characters do not say so
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "api-key|subscription")]
     kind: Option<Kind>,
     #[command(flatten)]
     vault: VaultArgs,

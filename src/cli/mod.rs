@@ -1,6 +1,8 @@
 //! The command line: clap types and terminal output, one file per group of commands. Decides nothing.
 
+pub mod browser;
 pub mod client;
+pub mod container;
 pub mod health;
 pub mod hook;
 pub mod interrupt;
@@ -43,6 +45,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Container(container::ContainerArgs),
     Run(run::Args),
     Runs(runs::Args),
     Show(show::Args),
@@ -73,6 +76,7 @@ impl Cli {
     /// What the command reports; `main` prints it.
     pub async fn run(self) -> Result<Exit, Failure> {
         match self.command {
+            Command::Container(args) => container::run(args).await,
             Command::Run(args) => run::run(args).await,
             Command::Runs(args) => runs::run(args).await,
             Command::Show(args) => show::run(args).await,

@@ -136,9 +136,15 @@ async fn make_runs(args: &Args, home: &Home, store: Store) -> Result<Runs, Failu
         claude: args.claude.clone(),
         author: (args.git_name.clone(), args.git_email.clone()),
         projects: args.projects.clone(),
-        protected: [Some(token), args.control_file.clone()].into_iter().flatten().collect(),
+        protected: protected(token, args.control_file.as_ref()),
     };
     assemble::runs(settings, store).await
+}
+
+/// The policy of an agent holds absolute paths alone.
+fn protected(token: PathBuf, control: Option<&PathBuf>) -> Vec<PathBuf> {
+    let files = [Some(token), control.cloned()].into_iter().flatten();
+    files.filter_map(|file| std::path::absolute(file).ok()).collect()
 }
 
 /// No agent of the same user may read core's memory, and what an agent leaves behind falls to core.

@@ -118,7 +118,8 @@ pub struct Output {
     pub was_cut: bool,
     /// Its exit code; none when it was cut short.
     pub exit: Option<i32>,
-    stderr: String,
+    /// The first lines of its standard error, without credentials; empty when it had nothing to say.
+    pub said: String,
 }
 
 impl Call {
@@ -196,7 +197,7 @@ impl Call {
         if output.exit == Some(0) || output.was_cut {
             return Ok(output);
         }
-        Err(GitError::Failed { command: subcommand, stderr: output.stderr, exit: output.exit })
+        Err(GitError::Failed { command: subcommand, stderr: output.said, exit: output.exit })
     }
 
     /// Runs it; exit code 1 means no, 0 means yes.
@@ -209,7 +210,7 @@ impl Call {
         match output.exit {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
-            exit => Err(GitError::Failed { command: subcommand, stderr: output.stderr, exit }),
+            exit => Err(GitError::Failed { command: subcommand, stderr: output.said, exit }),
         }
     }
 
@@ -261,7 +262,7 @@ impl Call {
             return Err(GitError::TooMuchOutput { command: self.subcommand, limit: self.output_limit });
         }
         let exit = if was_cut { None } else { status.code() };
-        Ok(Output { stdout, was_cut, exit, stderr: first_lines(&stderr) })
+        Ok(Output { stdout, was_cut, exit, said: first_lines(&stderr) })
     }
 
     fn command(&self) -> tokio::process::Command {

@@ -14,7 +14,6 @@ use crate::failure::Explain;
 const TAKEN_OVER: &[&str] = &[
     "core.autocrlf",
     "core.eol",
-    "core.safecrlf",
     "core.filemode",
     "core.ignorecase",
     "core.symlinks",
@@ -130,6 +129,16 @@ impl PrivateDir {
         Ok(private)
     }
 
+    /// Makes every file be taken byte by byte, whatever the tree's attributes ask for.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn take_bytes_as_they_are(&self) -> Result<(), PrivateDirError> {
+        let path = self.path.join("info").join("attributes");
+        std::fs::write(&path, "* -text -ident -filter !eol !working-tree-encoding\n")
+            .map_err(|source| PrivateDirError::Write { path, source })
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.path
@@ -209,7 +218,7 @@ impl Settings {
             "# Core's own. Nothing in the repository or in the tree is read from a git that runs here.\n\
              [core]\n\tbare = false\n\thooksPath = /dev/null\n\tfsmonitor = false\n\tuntrackedCache = false\n\
              \tattributesFile = /dev/null\n\texcludesFile = /dev/null\n\tcommitGraph = false\n\tmultiPackIndex = false\n\
-             \tlogAllRefUpdates = true\n\
+             \tlogAllRefUpdates = true\n\tsafecrlf = false\n\
              [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[protocol]\n\tallow = never\n\
              [submodule]\n\trecurse = false\n[commit]\n\tgpgSign = false\n[user]\n\tuseConfigOnly = true\n",
         );
@@ -224,13 +233,12 @@ impl Settings {
     }
 }
 
-#[cfg(unix)]
 fn write(common: &Path, path: &Path, settings: &Settings, head: &str) -> Result<(), PrivateDirError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| PrivateDirError::Write { path, source }
     };
-    for folder in [path.join("info"), path.join("logs"), common.join("logs").join("refs")] {
+    for folder in [path.join("info"), path.join("logs")] {
         std::fs::create_dir_all(&folder).map_err(failed(&folder))?;
     }
     for (name, target) in [
@@ -244,7 +252,7 @@ fn write(common: &Path, path: &Path, settings: &Settings, head: &str) -> Result<
         if std::fs::read_link(&link).is_ok_and(|found| found == target) {
             continue;
         }
-        std::os::unix::fs::symlink(&target, &link).map_err(failed(&link))?;
+        make_link(&target, &link)?;
     }
     for name in ["exclude", "attributes"] {
         if let Some(bytes) = read_small(&common.join("info").join(name)) {
@@ -263,8 +271,14 @@ fn write(common: &Path, path: &Path, settings: &Settings, head: &str) -> Result<
     Ok(())
 }
 
+#[cfg(unix)]
+fn make_link(target: &Path, link: &Path) -> Result<(), PrivateDirError> {
+    let failed = |source| PrivateDirError::Write { path: link.to_owned(), source };
+    std::os::unix::fs::symlink(target, link).map_err(failed)
+}
+
 #[cfg(not(unix))]
-fn write(_: &Path, _: &Path, _: &Settings, _: &str) -> Result<(), PrivateDirError> {
+fn make_link(_: &Path, _: &Path) -> Result<(), PrivateDirError> {
     Err(PrivateDirError::Unsupported)
 }
 

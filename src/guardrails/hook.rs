@@ -12,8 +12,13 @@ use super::policy::Policy;
 /// Largest tool call, in bytes (a Write carries the whole file).
 pub const MAX_CALL: u64 = 32 * 1024 * 1024;
 
-/// The rule that holds in every set.
+/// The rules that hold in every set.
 const OWN_STATE: &str = "worca.own-state";
+const ONE_WORKTREE: &str = "worca.one-worktree";
+/// Tools that make or change a worktree of the user's repository, where no run's branch would hold the work.
+const WORKTREES: [&str; 2] = ["EnterWorktree", "ExitWorktree"];
+/// Tools that start a sub-agent, under their names of several versions.
+const SUB_AGENTS: [&str; 2] = ["Agent", "Task"];
 /// Fields that name one path, in whatever tool.
 const PATHS: [&str; 3] = ["file_path", "notebook_path", "path"];
 /// Tools that must name a path in a field that we know, or are not understood.
@@ -106,10 +111,20 @@ pub fn judge(
 ) -> Result<Verdict, String> {
     let tool = call.get("tool_name").and_then(Value::as_str).ok_or("it names no tool")?;
     let input = call.get("tool_input").and_then(Value::as_object).ok_or("it has no tool input")?;
-    if let Some((_, field)) = NAMING.iter().find(|(name, _)| *name == tool) {
-        if !input.get(*field).is_some_and(Value::is_string) {
-            return Err(format!("{tool} without `{field}`"));
-        }
+    if let Some((_, field)) = NAMING.iter().find(|(name, _)| *name == tool)
+        && !input.get(*field).is_some_and(Value::is_string)
+    {
+        return Err(format!("{tool} without `{field}`"));
+    }
+    let isolated = SUB_AGENTS.contains(&tool) && input.get("isolation").is_some_and(|value| !value.is_null());
+    if isolated || WORKTREES.contains(&tool) {
+        let instead = if isolated {
+            "start the sub-agent without `isolation`"
+        } else {
+            "work in the folder you are in"
+        };
+        let reason = format!("a run has one worktree and one branch; {instead}");
+        return Ok(Verdict::Deny(Denial { rule: ONE_WORKTREE, reason }));
     }
     // A command line is not a path: rules on commands come with the sets that have them.
     if tool == "Bash" {
@@ -130,10 +145,17 @@ pub fn judge(
         // A pattern can lead elsewhere by itself; what stands before its first wildcard is a folder.
         let pattern = if tool == "Glob" { input.get("pattern") } else { input.get("glob") };
         if let Some(pattern) = pattern.and_then(Value::as_str) {
+            let wild = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
+            let (start, rest) = pattern.split_at_checked(wild).unwrap_or((pattern, ""));
+            if rest.split('/').any(|part| part == "..") {
+                return Err("a pattern that goes up after a wildcard".into());
+            }
+            // Half a name before a wildcard says nothing yet: the folder before it does.
             let start =
-                pattern.find(['*', '?', '[', '{']).and_then(|at| pattern.get(..at)).unwrap_or(pattern);
+                if rest.is_empty() { start } else { start.rsplit_once('/').map_or("", |(folder, _)| folder) };
+            let start = if pattern.starts_with('/') && start.is_empty() { "/" } else { start };
             let joined = paths::typed(base, directory, home).join(start);
-            named.push((joined.to_string_lossy().into_owned(), start.len() < pattern.len()));
+            named.push((joined.to_string_lossy().into_owned(), !rest.is_empty()));
         }
     }
     for (path, below) in named {

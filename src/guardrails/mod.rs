@@ -1,8 +1,8 @@
 //! Guardrail sets and the verdict on a tool call. Decides; starts nothing, and its only input and output are the
 //! hook's, the policy file, and the links of the path that is judged.
 //!
-//! In this form there is one set, `permissive`, and one rule that holds in every set: `worca.own-state`, which keeps
-//! an agent's file tools off Worca's own files. What the hook does **not** judge yet: command lines (Bash runs
+//! In this form there is one set, `permissive`, and two rules that hold in every set: `worca.own-state` keeps an
+//! agent's file tools off Worca's own files, `worca.one-worktree` keeps its work in the run's worktree. What the hook does **not** judge yet: command lines (Bash runs
 //! whatever it is given), URLs, and tools of MCP servers that name a path in another field. A hook is a guard rail:
 //! it stops what asks. The walls are elsewhere (a key is in no file of the box; core is unreadable; tokens are files
 //! of another place).

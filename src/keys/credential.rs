@@ -22,7 +22,7 @@ pub(super) const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 pub(super) const ANTHROPIC_BETA: HeaderName = HeaderName::from_static("anthropic-beta");
 
 /// The kinds of credential.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A key of the provider's console, billed by use.
@@ -51,6 +51,18 @@ impl Kind {
         } else {
             None
         }
+    }
+}
+
+/// The text is no kind of credential.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("there are `api-key` and `subscription`")]
+pub struct ParseKindError;
+
+impl std::str::FromStr for Kind {
+    type Err = ParseKindError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text).ok_or(ParseKindError)
     }
 }
 

@@ -33,6 +33,8 @@ pub(super) type UpstreamClient = Client<HttpsConnector<HttpConnector>, Upload>;
 const CONNECT: Duration = Duration::from_secs(15);
 /// How long an unused connection is kept.
 const KEPT: Duration = Duration::from_secs(60);
+/// How often a shared connection is asked whether it still lives, so that a dead one is not waited for.
+const PING: Duration = Duration::from_secs(30);
 /// How much of a refused body is still read, so that the caller gets to see the refusal.
 const DRAINED: u64 = 64 * 1024 * 1024;
 /// And for how long.
@@ -58,6 +60,8 @@ pub(super) fn client() -> std::io::Result<UpstreamClient> {
         .timer(TokioTimer::new())
         .pool_idle_timeout(KEPT)
         .http1_max_buf_size(64 * 1024)
+        .http2_keep_alive_interval(Some(PING))
+        .http2_keep_alive_timeout(PING)
         .build(connector))
 }
 

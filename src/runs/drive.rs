@@ -13,7 +13,7 @@ use crate::failure::Explain;
 use crate::git::{Person, agent_environment};
 use crate::ids::SpawnId;
 use crate::keys::client::{MintRequest, Minted};
-use crate::keys::slot::Choice;
+use crate::keys::slot::{Choice, SlotName};
 use crate::spawn::{Agent, AgentEnd, AgentExit, SpawnRequest, Stopper};
 use crate::store::{NewSpawn, Run, StoreError};
 
@@ -106,6 +106,11 @@ impl Inner {
             }
             Err(error) => Err(error),
         };
+        // The agent program prices every model; a rehearsal costs nothing.
+        let outcome = outcome.map(|outcome| match choice.slot == SlotName::rehearsal() {
+            true => Outcome { cost_micros: None, ..outcome },
+            false => outcome,
+        });
         // Revoked already where an agent ran; a pass whose agent never started dies here.
         if let Err(error) = self.settings.keys.revoke(&minted.id).await {
             tracing::warn!(run = %run.id, %error, "a pass could not be revoked; it ends with its lease");

@@ -19,37 +19,51 @@ impl Inner {
 
     /// Saves what is in the worktree under `refs/worca/backup/` and ends the run as `interrupted`.
     pub(super) async fn interrupt(&self, run: &Run, reason: &str) -> Result<(), StoreError> {
-        let mut reason = reason.to_owned();
-        match self.worktree_of(run).await? {
-            Some(worktree) => match worktree.backup().await {
-                Ok(saved) => {
-                    let end = RunEnd {
-                        head_commit: worktree.tip().await.ok().map(|tip| tip.as_str().to_owned()),
-                        backup: saved.kept.clone(),
-                        ..RunEnd::default()
-                    };
-                    self.settings.store.set_run_end(&run.id, end).await?;
-                    if let Some(kept) = saved.kept {
-                        let text = format!("what was in the worktree is the commit `{kept}`");
-                        self.record(&run.id, Event::Note { text }).await?;
-                    }
-                }
-                Err(error) => {
-                    tracing::error!(run = %run.id, code = error.code(), %error, "the work could not be backed up");
-                    let place = worktree.tree();
-                    reason = format!("{reason}; its work is in `{}`: {error}", place.display());
-                }
-            },
-            None => reason = format!("{reason}, before its worktree was made"),
-        }
+        let worktree = self.worktree_of(run).await?;
+        let reason = if run.status == RunStatus::Preparing {
+            self.take_back(run, &worktree, reason).await?
+        } else {
+            self.keep_safe(run, &worktree, reason).await?
+        };
         self.settings.store.set_run_status(&run.id, RunStatus::Interrupted, Some(reason)).await?;
         Ok(())
     }
 
-    /// The worktree of a stored run, if it was made.
-    async fn worktree_of(&self, run: &Run) -> Result<Option<Worktree>, StoreError> {
-        let (Ok(branch), Ok(base)) = (BranchName::parse(&run.branch), CommitId::parse(&run.base_commit))
-        else {
+    /// No agent has worked yet: what was half made of the worktree goes, and the branch with it.
+    async fn take_back(&self, run: &Run, worktree: &Worktree, reason: &str) -> Result<String, StoreError> {
+        match worktree.remove().await {
+            Ok(_) => {
+                self.settings.store.worktree_removed(&run.id).await?;
+                Ok(format!("{reason}, before its agent was started"))
+            }
+            Err(error) => Ok(format!("{reason}; `{}` is left: {error}", worktree.tree().display())),
+        }
+    }
+
+    async fn keep_safe(&self, run: &Run, worktree: &Worktree, reason: &str) -> Result<String, StoreError> {
+        let saved = match worktree.backup().await {
+            Ok(saved) => saved,
+            Err(error) => {
+                tracing::error!(run = %run.id, code = error.code(), %error, "the work could not be backed up");
+                return Ok(format!("{reason}; its work is in `{}`: {error}", worktree.tree().display()));
+            }
+        };
+        let end = RunEnd {
+            head_commit: worktree.tip().await.ok().map(|tip| tip.as_str().to_owned()),
+            backup: saved.kept.clone(),
+            ..RunEnd::default()
+        };
+        self.settings.store.set_run_end(&run.id, end).await?;
+        if let Some(kept) = saved.kept {
+            let text = format!("what was in the worktree is the commit `{kept}`");
+            self.record(&run.id, Event::Note { text }).await?;
+        }
+        Ok(reason.to_owned())
+    }
+
+    /// The worktree of a stored run, made or not.
+    async fn worktree_of(&self, run: &Run) -> Result<Worktree, StoreError> {
+        let (Ok(branch), Ok(base)) = (BranchName::parse(&run.branch), CommitId::parse(&run.base_commit)) else {
             return Err(StoreError::Foreign { what: "a branch and a commit", value: run.id.to_string() });
         };
         let Some(project) = self.settings.store.project(&run.project).await? else {
@@ -57,8 +71,6 @@ impl Inner {
         };
         let common = project.repository.common_dir;
         let folder = self.settings.home.run(&run.id);
-        let worktree =
-            Worktree::existing(&self.settings.git, common.as_ref(), &folder, &run.id, branch, base);
-        Ok(worktree.tree().is_dir().then_some(worktree))
+        Ok(Worktree::existing(&self.settings.git, common.as_ref(), &folder, &run.id, branch, base))
     }
 }

@@ -15,7 +15,7 @@ pub enum AgentEnd {
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// Unknown: its shim was killed, which only the agent itself or the machine's owner can have done.
+    /// Unknown: its shim was killed or stopped, which only the agent itself or the machine's owner can have done.
     ShimKilled,
 }
 
@@ -182,6 +182,8 @@ mod unix {
     const UNRESPONSIVE: Duration = Duration::from_secs(75);
     /// From the shim's last word to its own end.
     const FAREWELL: Duration = Duration::from_secs(5);
+    /// How often a shim is looked at: one that its agent has stopped would never tell the end.
+    const LOOK: Duration = Duration::from_secs(1);
     /// Longest line that a shim writes.
     const MAX_REPORT: usize = 64 * 1024;
 
@@ -253,8 +255,7 @@ mod unix {
         let (told, exit) = watch::channel(None);
         let mut tasks = tokio::task::JoinSet::new();
         tasks.spawn(async move {
-            let exit = supervise(child, reports, write, orders).await;
-            told.send_replace(Some(exit));
+            supervise(child, reports, write, orders, told).await;
         });
         let tail = Arc::new(Mutex::new(Tail::default()));
         let kept = Arc::clone(&tail);
@@ -310,9 +311,13 @@ mod unix {
         mut reports: Lines<OwnedReadHalf>,
         mut write: OwnedWriteHalf,
         mut orders: mpsc::Receiver<u8>,
-    ) -> AgentExit {
+        told: watch::Sender<Option<AgentExit>>,
+    ) {
         let mut by_us = false;
         let mut until = None;
+        let number = shim.id().unwrap_or_default();
+        let mut look = tokio::time::interval(LOOK);
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let report = loop {
             let limit = async {
                 match until {
@@ -332,24 +337,26 @@ mod unix {
                     }
                     let _ = write.write_all(&[order]).await;
                 }
+                _ = look.tick() => if is_stopped(number) { break None },
                 () = limit => break None,
             }
         };
-        if tokio::time::timeout(FAREWELL, shim.wait()).await.is_err() {
-            let _ = shim.start_kill();
-            let _ = tokio::time::timeout(FAREWELL, shim.wait()).await;
-        }
-        match report {
-            Some(Report::Ended { code, signal, ended, left }) => {
-                let end =
-                    code.map(AgentEnd::Code).or(signal.map(AgentEnd::Signal)).unwrap_or(AgentEnd::ShimKilled);
-                AgentExit { end, by_us, ended, left }
-            }
-            _ => {
-                let ended = sweep().await;
-                AgentExit { end: AgentEnd::ShimKilled, by_us, ended, left: 0 }
+        if let Some(Report::Ended { code, signal, ended, left }) = report {
+            let end =
+                code.map(AgentEnd::Code).or(signal.map(AgentEnd::Signal)).unwrap_or(AgentEnd::ShimKilled);
+            // Told before the shim itself is gone: nothing of the agent is left, and its pass may die now.
+            told.send_replace(Some(AgentExit { end, by_us, ended, left }));
+            if tokio::time::timeout(FAREWELL, shim.wait()).await.is_ok() {
+                return;
             }
         }
+        let _ = shim.start_kill();
+        let _ = tokio::time::timeout(FAREWELL, shim.wait()).await;
+        let ended = sweep().await;
+        told.send_if_modified(|told| {
+            let lost = AgentExit { end: AgentEnd::ShimKilled, by_us, ended, left: 0 };
+            told.is_none() && told.replace(lost).is_none()
+        });
     }
 
     #[cfg(target_os = "linux")]
@@ -358,8 +365,16 @@ mod unix {
         u32::try_from(swept).unwrap_or(u32::MAX)
     }
 
+    #[cfg(target_os = "linux")]
+    use super::super::strays::is_stopped;
+
     #[cfg(not(target_os = "linux"))]
     async fn sweep() -> u32 {
         0
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn is_stopped(_shim: u32) -> bool {
+        false
     }
 }

@@ -7,11 +7,16 @@
 //! What holds an agent's tree (Linux). The shim is the tree's session leader and subreaper: a process that leaves
 //! its session, is daemonised or loses its parent is still the shim's. When the agent ends, when core asks, or
 //! when core is gone (the control socket closes), the shim stops and kills all of them until it has no child left.
-//! If an agent kills its shim, the agent goes with it (parent-death signal) and the rest falls to core, which
+//! If an agent kills or stops its shim, the agent goes with it (parent-death signal) and the rest falls to core, which
 //! [`adopt_strays`] made a subreaper too and which ends them ([`sweep_strays`]).
 //! Not held here: an agent of the same user that kills core *and then* its own shim leaves its other processes to
 //! the init of the machine. In the box core's end is the container's end; natively the kernel rules (Landlock
 //! signal scope) are what keeps an agent off both.
+
+#![cfg_attr(
+    not(unix),
+    allow(dead_code, reason = "agents are refused there; what would start them still compiles")
+)]
 
 mod agent;
 mod environment;
@@ -34,7 +39,7 @@ pub use lines::{Line, MAX_LINE};
 #[cfg(unix)]
 pub use shim::main as shim_main;
 #[cfg(target_os = "linux")]
-pub use strays::{adopt as adopt_strays, sweep as sweep_strays};
+pub use strays::{adopt as adopt_strays, keep_sweeping, sweep as sweep_strays};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -70,6 +75,18 @@ pub struct SpawnRequest {
 #[cfg(not(target_os = "linux"))]
 pub fn adopt_strays() -> std::io::Result<()> {
     Ok(())
+}
+
+/// As above: there is nothing to sweep.
+#[cfg(not(target_os = "linux"))]
+pub fn sweep_strays() -> usize {
+    0
+}
+
+/// As above; never returns.
+#[cfg(not(target_os = "linux"))]
+pub async fn keep_sweeping() {
+    std::future::pending().await
 }
 
 #[cfg(test)]

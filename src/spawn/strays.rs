@@ -21,6 +21,7 @@ static ADOPTED: AtomicBool = AtomicBool::new(false);
 
 /// A sweep ends after this even when something is left (a process that hangs in the kernel).
 const LIMIT: Duration = Duration::from_secs(10);
+const PERIOD: Duration = Duration::from_secs(5);
 const AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 4_000_000 };
 
 /// Makes this process the parent of what loses its shim. Call it once when core starts to serve; without it
@@ -77,6 +78,21 @@ pub fn sweep() -> usize {
         let _ = poll(&mut [], Some(&AGAIN));
     }
     killed.len()
+}
+
+/// Sweeps every few seconds, for what no agent's end tells of (an agent that was dropped after its shim was
+/// killed). Belongs into core's task group; never returns.
+pub async fn keep_sweeping() {
+    loop {
+        tokio::time::sleep(PERIOD).await;
+        // A sweep that panicked says nothing about the next one.
+        let _ = tokio::task::spawn_blocking(sweep).await;
+    }
+}
+
+/// Whether a shim stands still. Nobody but its own agent (or the machine's owner) can have stopped it.
+pub(super) fn is_stopped(shim: u32) -> bool {
+    i32::try_from(shim).ok().and_then(tree::look).is_some_and(|seen| matches!(seen.state, 'T' | 't'))
 }
 
 fn lives(pinned: &OwnedFd) -> bool {

@@ -70,6 +70,30 @@ pub(super) fn with_descendants(all: &[Process], top: impl Fn(&Process) -> bool) 
     found
 }
 
+/// Everything below one process, read from the kernel's own lists of children: cheap, since it looks at nothing
+/// else, but a list is not exact while its processes come and go. `None` where the kernel has no such lists.
+pub(super) fn below_at_a_glance(top: i32) -> Option<Vec<Process>> {
+    let mut found: Vec<Process> = Vec::new();
+    let mut known = BTreeSet::from([top]);
+    let mut ahead = vec![top];
+    while let Some(pid) = ahead.pop() {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        for task in tasks {
+            let text = match std::fs::read_to_string(task.path().join("children")) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound && pid == top => return None,
+                other => other.unwrap_or_default(),
+            };
+            for child in text.split_ascii_whitespace().filter_map(|child| child.parse().ok()) {
+                if known.insert(child) {
+                    found.extend(look(child));
+                    ahead.push(child);
+                }
+            }
+        }
+    }
+    Some(found)
+}
+
 /// The direct children of this thread's process, as one cheap read; `None` where the kernel has no such file.
 pub(super) fn own_children() -> Option<Vec<i32>> {
     let text = std::fs::read_to_string("/proc/thread-self/children").ok()?;

@@ -1,27 +1,15 @@
 //! The control part, and the keys that stand behind it.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use crate::support::{
-    API_KEY, CONTROL, Place, Script, Seen, Stage, TOKEN, Upstream, call, client, fed, message, one_stream,
-    request, soon, until, wanted,
-};
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
-use hyper::{Method, Response, StatusCode};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use crate::support::{API_KEY, CONTROL, Place, Stage, TOKEN, Upstream, call, request, until, wanted};
+use hyper::{Method, StatusCode};
 use worca::failure::{Exit, Explain as _};
-use worca::ids::PassId;
 use worca::keys::client::{KeysClient, KeysError};
 use worca::keys::credential::Kind;
-use worca::keys::serve::{Limits, Service};
+use worca::keys::serve::Limits;
 use worca::keys::slot::{Origin, SlotName};
 use worca::secret::Secret;
 
-use crate::{DEAD, ok, raw, short_leases};
+use crate::ok;
 
 #[tokio::test]
 async fn the_control_part_is_closed_without_its_secret_also_to_a_pass() {

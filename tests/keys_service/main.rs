@@ -11,26 +11,12 @@ mod rehearsal;
 #[path = "../support/keys.rs"]
 mod support;
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
-use hyper::{Method, Response, StatusCode};
-use support::{
-    API_KEY, CONTROL, Place, Script, Seen, Stage, TOKEN, Upstream, call, client, fed, message, one_stream,
-    request, soon, until, wanted,
-};
+use support::{Script, Seen, Stage, soon};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
-use worca::failure::{Exit, Explain as _};
-use worca::ids::PassId;
-use worca::keys::client::{KeysClient, KeysError};
-use worca::keys::credential::Kind;
-use worca::keys::serve::{Limits, Service};
-use worca::keys::slot::{Origin, SlotName};
-use worca::secret::Secret;
+use worca::keys::serve::Limits;
 
 const DEAD: &str = r#"{"type":"error","error":{"type":"permission_error","message":"worca: this pass is not valid here (key service)"}}"#;
 

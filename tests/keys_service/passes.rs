@@ -1,27 +1,24 @@
 //! What a pass opens, and what ends with it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::support::{
-    API_KEY, CONTROL, Place, Script, Seen, Stage, TOKEN, Upstream, call, client, fed, message, one_stream,
-    request, soon, until, wanted,
+    API_KEY, CONTROL, Place, Script, Stage, call, client, message, one_stream, request, soon, until,
 };
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
-use hyper::{Method, Response, StatusCode};
+use http_body_util::BodyExt as _;
+use hyper::{Method, StatusCode};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use worca::failure::{Exit, Explain as _};
 use worca::ids::PassId;
-use worca::keys::client::{KeysClient, KeysError};
 use worca::keys::credential::Kind;
-use worca::keys::serve::{Limits, Service};
-use worca::keys::slot::{Origin, SlotName};
+use worca::keys::serve::Limits;
+use worca::keys::slot::Origin;
 use worca::secret::Secret;
 
-use crate::{DEAD, ok, raw, short_leases};
+use crate::{DEAD, ok, short_leases};
 
 #[tokio::test]
 async fn c062_every_pass_that_is_not_valid_gets_the_same_403_and_a_valid_one_works_beside_it() {

@@ -4,24 +4,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::support::{
-    API_KEY, CONTROL, Place, Script, Seen, Stage, TOKEN, Upstream, call, client, fed, message, one_stream,
-    request, soon, until, wanted,
+    API_KEY, CONTROL, Place, Script, Stage, call, client, message, one_stream, request, soon, until,
 };
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
-use hyper::{Method, Response, StatusCode};
+use hyper::{Method, StatusCode};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
 use worca::failure::{Exit, Explain as _};
-use worca::ids::PassId;
-use worca::keys::client::{KeysClient, KeysError};
 use worca::keys::credential::Kind;
 use worca::keys::serve::{Limits, Service};
-use worca::keys::slot::{Origin, SlotName};
-use worca::secret::Secret;
+use worca::keys::slot::Origin;
 
-use crate::{DEAD, ok, raw, short_leases};
+use crate::{ok, raw};
 
 #[tokio::test]
 async fn health_tells_nobody_anything() {
@@ -70,15 +63,15 @@ async fn a_service_without_its_secrets_or_on_a_taken_port_does_not_start_and_say
     missing.vault_key_file = place.folder.path().join("none");
     let error = refused(missing).await;
     assert_eq!((error.code(), error.exit()), ("vault-key", Exit::Refused));
-    support::write_private(&place.control(), "short");
+    crate::support::write_private(&place.control(), "short");
     let error = refused(settings()).await;
     assert_eq!((error.code(), error.exit()), ("control-secret-short", Exit::Refused));
-    support::write_private(&place.control(), CONTROL);
+    crate::support::write_private(&place.control(), CONTROL);
     let running = place.start(Origin::anthropic(), Limits::default()).await;
     let mut taken = settings();
     taken.listen = running.address;
     assert_eq!(refused(taken).await.code(), "listen");
-    support::write_private(&place.vault_key(), "AAAA");
+    crate::support::write_private(&place.vault_key(), "AAAA");
     assert_eq!(refused(settings()).await.exit(), Exit::Refused);
 }
 

@@ -1,27 +1,18 @@
 //! What goes out to the provider, and what comes back.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::support::{
-    API_KEY, CONTROL, Place, Script, Seen, Stage, TOKEN, Upstream, call, client, fed, message, one_stream,
-    request, soon, until, wanted,
+    API_KEY, Place, Script, Stage, TOKEN, Upstream, call, client, fed, message, one_stream, request, soon,
 };
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{Method, Response, StatusCode};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::sync::mpsc;
-use worca::failure::{Exit, Explain as _};
-use worca::ids::PassId;
-use worca::keys::client::{KeysClient, KeysError};
 use worca::keys::credential::Kind;
-use worca::keys::serve::{Limits, Service};
-use worca::keys::slot::{Origin, SlotName};
-use worca::secret::Secret;
+use worca::keys::serve::Limits;
 
-use crate::{DEAD, ok, raw, short_leases};
+use crate::{ok, raw};
 
 #[tokio::test]
 async fn c059_an_api_key_goes_on_and_all_else_of_the_callers_passes_unchanged() {
@@ -214,7 +205,7 @@ async fn c063_three_and_31_megabytes_reach_the_provider_and_33_get_a_413_that_ca
             let (response, ()) = tokio::join!(soon("an answer comes", client.request(request)), feed);
             let (parts, body) = response.unwrap().into_parts();
             let body = body.collect().await.unwrap().to_bytes();
-            support::Answer { status: parts.status, headers: parts.headers, body }
+            crate::support::Answer { status: parts.status, headers: parts.headers, body }
         };
         assert_eq!(answer.status.as_u16(), wanted, "{megabytes} MB, length known: {known}");
         if wanted == 413 {

@@ -1,27 +1,9 @@
 //! The scripted model, as a client sees it.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use crate::support::{
-    API_KEY, CONTROL, Place, Script, Seen, Stage, TOKEN, Upstream, call, client, fed, message, one_stream,
-    request, soon, until, wanted,
-};
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
-use hyper::{Method, Response, StatusCode};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::sync::mpsc;
-use worca::failure::{Exit, Explain as _};
-use worca::ids::PassId;
-use worca::keys::client::{KeysClient, KeysError};
-use worca::keys::credential::Kind;
-use worca::keys::serve::{Limits, Service};
-use worca::keys::slot::{Origin, SlotName};
-use worca::secret::Secret;
-
-use crate::{DEAD, ok, raw, short_leases};
+use crate::support::{Place, call, request};
+use hyper::{Method, StatusCode};
+use worca::keys::serve::Limits;
+use worca::keys::slot::Origin;
 
 fn turns(spoken: usize) -> String {
     let mut messages = vec![serde_json::json!({"role": "user", "content": "go"})];

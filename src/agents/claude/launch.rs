@@ -53,9 +53,12 @@ pub enum PrepareError {
         #[source]
         source: std::io::Error,
     },
-    /// The hook has no program.
+    /// The path of this program is unknown.
     #[error("the path of the running `worca`, which the hook needs, is unknown")]
     OwnPath(#[source] std::io::Error),
+    /// The hook would not run, and the agent program takes a hook that does not run for consent.
+    #[error("the hook's program `{}` is not there", .0.display())]
+    NoHook(PathBuf),
     /// A model or session name that is not one.
     #[error("`{0}` is not a {1} name")]
     Name(String, &'static str),
@@ -63,7 +66,19 @@ pub enum PrepareError {
 
 impl Explain for PrepareError {
     fn code(&self) -> &'static str {
-        "agent-files"
+        match self {
+            Self::Write { .. } | Self::OwnPath(_) => "agent-files",
+            Self::NoHook(_) => "hook-missing",
+            Self::Name(..) => "agent-name",
+        }
+    }
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoHook(_) => {
+                Some("the program was replaced or moved while it ran: restart `worca serve`".into())
+            }
+            _ => None,
+        }
     }
 }
 
@@ -83,6 +98,9 @@ impl Launch {
             None => std::env::current_exe().map_err(PrepareError::OwnPath)?,
         };
 
+        if !worca.is_file() {
+            return Err(PrepareError::NoHook(worca));
+        }
         let policy_file = self.folder.join("policy.json");
         let settings_file = self.folder.join("settings.json");
         let mut closed = vec![PathBuf::from("/run/secrets"), self.worca_home.clone()];
@@ -90,12 +108,15 @@ impl Launch {
         let policy = Policy { version: 1, closed, open: vec![self.worktree.clone(), home.clone()] };
         write(&policy_file, policy.to_json().as_bytes())?;
         // `deny` has no exceptions, so only what holds nothing of this run can stand there. The hook has the rest.
+        let state = ["worca.db", "worca.db-wal", "core-token", "keys", "container", "containers"];
+        let state: Vec<PathBuf> = state.iter().map(|name| self.worca_home.join(name)).collect();
         let protected: Vec<&Path> = policy
             .closed
             .iter()
             .filter(|closed| !policy.open.iter().any(|open| open.starts_with(closed)))
+            .chain(&state)
+            .chain([&policy_file, &settings_file])
             .map(PathBuf::as_path)
-            .chain([policy_file.as_path(), settings_file.as_path()])
             .collect();
         let settings = settings::build(&worca, &policy_file, &protected);
         write(&settings_file, settings.to_string().as_bytes())?;
@@ -126,6 +147,8 @@ impl Launch {
         give("CLAUDE_CONFIG_DIR", config.into_os_string());
         give("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into());
         give("DISABLE_AUTOUPDATER", "1".into());
+        // For the same hook where it is called without a file (the image's managed settings).
+        give("WORCA_HOOK_POLICY", policy_file.into_os_string());
         Ok(SpawnRequest {
             shim: None,
             program: self.program,

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 /// Tools that run without a question, since nobody is there to answer one. What is not named here and would ask
 /// (`Monitor`, `CronCreate`, MCP tools, tools of later versions) is refused by the program itself.
-const ALLOWED: [&str; 13] = [
+const ALLOWED: [&str; 14] = [
+    "Agent",
     "Bash",
     "Edit",
     "Glob",
@@ -31,7 +32,7 @@ const HOOK_SECONDS: u32 = 60;
 /// Builds the file. `protected` are folders and files that the agent's file tools may not touch, absolute.
 pub(super) fn build(hook: &Path, policy: &Path, protected: &[&Path]) -> Value {
     let mut deny: Vec<String> = DENIED.map(str::to_owned).into();
-    for path in protected.iter().map(|path| path.display()) {
+    for path in protected.iter().map(|path| escaped(path)) {
         // Two slashes: an absolute path. `Edit` covers Write and NotebookEdit, `Read` covers Glob and Grep.
         for tool in ["Read", "Edit"] {
             deny.push(format!("{tool}(/{path})"));
@@ -47,6 +48,18 @@ pub(super) fn build(hook: &Path, policy: &Path, protected: &[&Path]) -> Value {
         }]},
         "includeCoAuthoredBy": false,
     })
+}
+
+/// Its letters as a pattern that means just them.
+fn escaped(path: &Path) -> String {
+    let mut text = String::new();
+    for letter in path.to_string_lossy().chars() {
+        if matches!(letter, '*' | '?' | '[' | ']' | '!' | '\\') {
+            text.push('\\');
+        }
+        text.push(letter);
+    }
+    text
 }
 
 /// One word for a POSIX shell, whatever stands in it.

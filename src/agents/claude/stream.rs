@@ -183,10 +183,10 @@ impl Parser {
                 let names: Vec<String> = fields.keys().cloned().collect();
                 for name in names {
                     let clean = self.scrub(&name);
-                    if clean != name {
-                        if let Some(inner) = fields.remove(&name) {
-                            fields.insert(clean.clone(), inner);
-                        }
+                    if clean != name
+                        && let Some(inner) = fields.remove(&name)
+                    {
+                        fields.insert(clean.clone(), inner);
                     }
                     if let Some(inner) = fields.get_mut(&clean) {
                         self.scrub_value(inner);

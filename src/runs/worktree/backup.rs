@@ -1,6 +1,7 @@
 //! The way back: everything in a tree as a commit under `refs/worca/backup/<run>/`, before the tree goes.
 
-use super::{Worktree, WorktreeError, nested};
+use super::commit::Staged;
+use super::{Worktree, WorktreeError, WorktreeNote, nested};
 use crate::git::{CommitId, Person};
 
 /// What was kept.
@@ -32,9 +33,15 @@ impl Worktree {
         if index.exists() {
             // With the sizes and times that core knows already, only what changed is read.
             let target = self.private_path().join("backup-index");
-            std::fs::copy(&index, &target).map_err(|source| WorktreeError::file(&target, source))?;
+            let copied = tokio::fs::copy(&index, &target).await;
+            copied.map_err(|source| WorktreeError::file(&target, source))?;
         }
-        let mut nested = self.stage(&footing.from, true).await?;
+        let Staged { mut nested, notes } = self.stage(&footing.from, true).await?;
+        for note in notes {
+            if let WorktreeNote::LeftOut { what } = note {
+                return Err(WorktreeError::BadNames(what));
+            }
+        }
         nested.extend(self.submodules(true).await?);
         self.add_nested_files(&nested).await?;
         let tree = self.write_tree_of(true).await?;
@@ -65,7 +72,7 @@ impl Worktree {
         if !std::fs::symlink_metadata(&theirs).ok()?.is_file() {
             return None;
         }
-        std::fs::copy(&theirs, &copy).ok()?;
+        tokio::fs::copy(&theirs, &copy).await.ok()?;
         // An index that cannot be read or is half merged holds nothing that could be kept this way.
         let staged = self.object(self.on_objects("write-tree").env("GIT_INDEX_FILE", &copy)).await.ok();
         let _ = std::fs::remove_file(&copy);

@@ -79,6 +79,9 @@ impl Worktree {
     /// # Errors
     /// When git does not run.
     pub async fn tip(&self) -> Result<CommitId, WorktreeError> {
+        if !self.common_dir.join("objects").is_dir() {
+            return Err(WorktreeError::RepositoryGone(self.common_dir.clone()));
+        }
         Ok(self.branch_tip().await?.unwrap_or_else(|| self.last_tip()))
     }
 

@@ -1,8 +1,12 @@
 //! Putting everything in the tree on the run's branch, whatever state the agent left its git in. The agent's index,
 //! hooks, settings and HEAD take no part in it: core compares the tree with the branch's last commit itself.
 
-use super::{Worktree, WorktreeError, WorktreeNote, patiently};
-use crate::git::{Call, CommitId, GitError, Person};
+use super::files::make_accessible;
+use super::{TREE_LIMIT, Worktree, WorktreeError, WorktreeNote, patiently};
+use crate::git::{Call, CommitId, GitError, Person, PrivateDir};
+
+/// How git says that it may not read something.
+const DENIED: &str = "Permission denied";
 
 /// What `commit_all` found and did.
 #[derive(Debug, Clone)]
@@ -13,6 +17,13 @@ pub struct Saved {
     pub made: Option<CommitId>,
     /// What a person should know.
     pub notes: Vec<WorktreeNote>,
+}
+
+/// What was met while the index was made to hold what is in the tree.
+pub(super) struct Staged {
+    /// Repositories inside the tree, which are left out.
+    pub(super) nested: Vec<String>,
+    pub(super) notes: Vec<WorktreeNote>,
 }
 
 /// Where the branch is taken to stand, and what the tree is a change of.
@@ -37,7 +48,9 @@ impl Worktree {
         let _lock = self.lock().await?;
         self.check_places()?;
         let Footing { seen, tip, from, mut notes } = self.footing().await?;
-        for path in self.stage(&from, false).await? {
+        let staged = self.stage(&from, false).await?;
+        notes.extend(staged.notes);
+        for path in staged.nested {
             notes.push(WorktreeNote::NestedRepository { path });
         }
         let tree = self.write_tree().await?;
@@ -56,7 +69,11 @@ impl Worktree {
             settle = settle.arg("-u");
         }
         patiently(settle.arg(new.as_str())).await?;
-        notes.extend(self.blocking(Self::put_right).await?);
+        match self.blocking(Self::put_right).await {
+            Ok(repaired) => notes.extend(repaired),
+            // The work is on the branch by now; only the agent's own git may stand on what it broke.
+            Err(error) => notes.push(WorktreeNote::NotRepaired { why: error.to_string() }),
+        }
         Ok(Saved { tip: new, made, notes })
     }
 
@@ -108,12 +125,23 @@ impl Worktree {
         Ok(Footing { seen, tip, from, notes })
     }
 
-    /// Makes core's index hold what is in the tree. Gives the repositories inside the tree, which are left out.
-    pub(super) async fn stage(
-        &self,
-        from: &CommitId,
-        for_backup: bool,
-    ) -> Result<Vec<String>, WorktreeError> {
+    /// Makes core's index hold what is in the tree.
+    /// Files and folders that their owner may not read are made readable: else they would be missing without a word.
+    pub(super) async fn stage(&self, from: &CommitId, for_backup: bool) -> Result<Staged, WorktreeError> {
+        match self.try_stage(from, for_backup).await {
+            Err(WorktreeError::Git(GitError::Failed { stderr, .. })) if stderr.contains(DENIED) => {
+                self.blocking(|worktree| {
+                    make_accessible(&worktree.tree());
+                    Ok(())
+                })
+                .await?;
+                self.try_stage(from, for_backup).await
+            }
+            other => other,
+        }
+    }
+
+    async fn try_stage(&self, from: &CommitId, for_backup: bool) -> Result<Staged, WorktreeError> {
         // A tracked file keeps its place in the index, so that only what changed is read again.
         let read = self.indexed("read-tree", for_backup).args(["--reset", from.as_str()]);
         if patiently(read.clone()).await.is_err() {
@@ -122,32 +150,65 @@ impl Worktree {
         }
         let changed = self
             .indexed("diff-files", for_backup)
-            .args(["-z", "--name-only", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"])
+            .args(["-z", "--name-status", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"])
             .run()
-            .await?
-            .stdout;
-        let new = self
-            .indexed("ls-files", for_backup)
-            .args(["-z", "--others", "--exclude-standard"])
-            .run()
-            .await?
-            .stdout;
-        let mut paths = changed;
-        let mut nested = Vec::new();
-        for path in new.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
-            if let Some(folder) = path.strip_suffix(b"/") {
-                nested.push(String::from_utf8_lossy(folder).into_owned());
-            } else {
-                paths.extend_from_slice(path);
-                paths.push(0);
+            .await?;
+        let new =
+            self.indexed("ls-files", for_backup).args(["-z", "--others", "--exclude-standard"]).run().await?;
+        for (command, output) in [("diff-files", &changed), ("ls-files", &new)] {
+            // Git goes on past what it may not read, with a warning.
+            if output.said.contains(DENIED) {
+                return Err(GitError::Failed {
+                    command: command.into(),
+                    stderr: output.said.clone(),
+                    exit: Some(0),
+                }
+                .into());
             }
         }
-        if !paths.is_empty() {
-            let update = self.indexed("update-index", for_backup);
-            let update = update.args(["-z", "--add", "--remove", "--replace", "--stdin"]).input(paths);
-            patiently(update).await?;
+        // What is gone leaves the index first: a folder or a link may stand where it was.
+        let (mut gone, mut paths, mut nested) = (Vec::new(), Vec::new(), Vec::new());
+        let mut records = changed.stdout.split(|byte| *byte == 0);
+        while let (Some(letter), Some(path)) = (records.next(), records.next()) {
+            push_path(if letter == b"D" { &mut gone } else { &mut paths }, path);
         }
-        Ok(nested)
+        for path in new.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
+            match path.strip_suffix(b"/") {
+                Some(folder) => nested.push(String::from_utf8_lossy(folder).into_owned()),
+                None => push_path(&mut paths, path),
+            }
+        }
+        let mut staged = Staged { nested, notes: Vec::new() };
+        for (list, how) in [(gone, "--force-remove"), (paths, "--replace")] {
+            if list.is_empty() {
+                continue;
+            }
+            let how = ["-z", "--add", "--remove", how, "--stdin"];
+            let update = self.indexed("update-index", for_backup).args(how).input(list.clone());
+            let output = match patiently(update).await {
+                Err(GitError::Failed { stderr, .. })
+                    if !stderr.contains(DENIED) && !stderr.contains(".lock") =>
+                {
+                    let call = self.as_it_is().await?.call(&self.git, "update-index").time_limit(TREE_LIMIT);
+                    let index = self.private_path().join(index_name(for_backup));
+                    staged.notes.push(WorktreeNote::TakenAsItIs { why: stderr });
+                    patiently(call.env("GIT_INDEX_FILE", index).args(how).input(list)).await?
+                }
+                other => other?,
+            };
+            if output.said.contains("Ignoring path") {
+                staged.notes.push(WorktreeNote::LeftOut { what: output.said });
+            }
+        }
+        Ok(staged)
+    }
+
+    /// A git folder like ours in which no attribute of the tree counts.
+    async fn as_it_is(&self) -> Result<PrivateDir, WorktreeError> {
+        let (path, head) = (self.folder.join("git-as-it-is"), format!("ref: {}", self.branch.full()));
+        let private = PrivateDir::make(&self.git, &self.common_dir, &path, &self.tree(), &head).await?;
+        private.take_bytes_as_they_are()?;
+        Ok(private)
     }
 
     /// A git on the tree, with core's index or with the one for backups.
@@ -215,4 +276,9 @@ impl Worktree {
 
 fn index_name(for_backup: bool) -> &'static str {
     if for_backup { "backup-index" } else { "index" }
+}
+
+fn push_path(list: &mut Vec<u8>, path: &[u8]) {
+    list.extend_from_slice(path);
+    list.push(0);
 }

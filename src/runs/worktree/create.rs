@@ -214,7 +214,9 @@ impl Worktree {
 
     async fn make(&self, branch_is_ours: &mut bool) -> Result<(), WorktreeError> {
         let (private, tree) = (self.private_path(), self.tree());
-        std::fs::create_dir_all(&self.folder).map_err(|source| WorktreeError::file(&self.folder, source))?;
+        for folder in [self.folder.clone(), self.common_dir.join("logs").join("refs")] {
+            std::fs::create_dir_all(&folder).map_err(|source| WorktreeError::file(&folder, source))?;
+        }
         let head = format!("ref: {}", self.branch.full());
         let private = PrivateDir::make(&self.git, &self.common_dir, &private, &tree, &head).await?;
         self.blocking(|worktree| {
@@ -238,12 +240,16 @@ impl Worktree {
             .time_limit(CHECKOUT_LIMIT)
             .run()
             .await?;
-        self.remember_tip(&self.base)?;
-        self.blocking(Self::hand_over_index).await
+        self.blocking(|worktree| {
+            worktree.hand_over_index()?;
+            // The last step: by this file a whole worktree is known from a half-made one.
+            worktree.remember_tip(&worktree.base)
+        })
+        .await
     }
 
     /// Undoes a half-made worktree: only what [`Worktree::make`] makes, and the branch only where it still stands.
-    async fn take_back(&self, branch_is_ours: bool) {
+    pub(super) async fn take_back(&self, branch_is_ours: bool) {
         if branch_is_ours {
             let call = self.on_objects("update-ref").args([
                 "--no-deref",

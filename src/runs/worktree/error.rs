@@ -15,6 +15,9 @@ pub enum WorktreeError {
     /// The repository is not there.
     #[error("the repository `{}` is gone", .0.display())]
     RepositoryGone(PathBuf),
+    /// Files that no commit can hold.
+    #[error("git does not take the names of some files: {0}")]
+    BadNames(String),
     /// Another operation holds it.
     #[error("run `{0}` is busy: another operation works on its worktree")]
     Busy(RunId),
@@ -48,6 +51,7 @@ impl Explain for WorktreeError {
         match self {
             Self::TreeGone(_) => "worktree-gone",
             Self::RepositoryGone(_) => "repository-gone",
+            Self::BadNames(_) => "worktree-file-names",
             Self::Busy(_) => "worktree-busy",
             Self::File { .. } => "worktree-file",
             Self::Git(error) => error.code(),
@@ -59,6 +63,7 @@ impl Explain for WorktreeError {
         match self {
             Self::TreeGone(_) => Some("what was committed is on the run's branch".into()),
             Self::RepositoryGone(_) => Some("if the repository was moved, move it back".into()),
+            Self::BadNames(_) => Some("rename these files or move them out of the worktree".into()),
             Self::Busy(_) => Some("wait for it and try again".into()),
             Self::File { .. } => Some("see that the disk has room and that the folder belongs to you".into()),
             Self::Git(error) => error.hint(),
@@ -101,6 +106,21 @@ pub enum WorktreeNote {
         /// The file's name.
         what: String,
     },
+    /// Files whose names git does not take are not part of the commit.
+    LeftOut {
+        /// What git says about them.
+        what: String,
+    },
+    /// An attribute in the tree kept git from converting a file; it was taken byte by byte.
+    TakenAsItIs {
+        /// What git says about it.
+        why: String,
+    },
+    /// A file that the agent's git keeps could not be written anew. The work is saved all the same.
+    NotRepaired {
+        /// Why.
+        why: String,
+    },
     /// An operation that was left half-way (a rebase, a merge) was ended; its files were moved aside.
     LeftHalfWay {
         /// The file or folder that showed it.
@@ -132,6 +152,11 @@ impl std::fmt::Display for WorktreeNote {
                 write!(f, "`{path}` is a repository of its own and not part of the commit")
             }
             Self::Repaired { what } => write!(f, "`{what}` had been changed and was written anew"),
+            Self::LeftOut { what } => write!(f, "git does not take some file names: {what}"),
+            Self::TakenAsItIs { why } => write!(f, "a file was taken byte by byte, because git says: {why}"),
+            Self::NotRepaired { why } => {
+                write!(f, "the worktree's own git files could not be put right: {why}")
+            }
             Self::LeftHalfWay { what } => {
                 write!(f, "`{what}` showed an operation left half-way; it was moved aside")
             }

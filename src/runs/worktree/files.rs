@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use super::{Worktree, WorktreeError, WorktreeNote};
+use crate::ids::RunId;
 
 /// The longest of these files that is read.
 const LONGEST: u64 = 8 * 1024;
@@ -129,6 +130,10 @@ impl Worktree {
         if std::fs::symlink_metadata(path).is_err() {
             return Ok(());
         }
+        if is_real_folder(path) {
+            // A folder that may not be written does not move.
+            allow(path, 0o700);
+        }
         let ours = self.private_path().join("left");
         let beside = self.registration().join("worca-left");
         let mut last = std::io::Error::other("no place was free");
@@ -157,9 +162,9 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), WorktreeError> {
         return Err(failed(std::io::ErrorKind::InvalidInput.into()));
     };
     let mut new_name = name.to_owned();
-    new_name.push(".worca-new");
+    // A name that nobody can have put something under.
+    new_name.push(format!(".{}", RunId::random()));
     let new = folder.join(new_name);
-    let _ = std::fs::remove_file(&new);
     let mut file = std::fs::File::options().write(true).create_new(true).open(&new).map_err(failed)?;
     file.write_all(bytes).map_err(failed)?;
     file.sync_all().map_err(failed)?;
@@ -181,3 +186,34 @@ pub(super) fn read_text(path: &Path) -> Option<String> {
 pub(super) fn is_real_folder(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|data| data.is_dir())
 }
+
+/// Lets us read everything below a folder, and list and empty every folder. Git records neither of these rights.
+pub(super) fn make_accessible(folder: &Path) {
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        allow(&folder, 0o700);
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => open.push(entry.path()),
+                Ok(kind) if kind.is_file() => allow(&entry.path(), 0o600),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Adds rights of the owner, where one is missing.
+#[cfg(unix)]
+fn allow(path: &Path, rights: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+    if let Ok(data) = std::fs::symlink_metadata(path)
+        && !data.is_symlink()
+        && data.permissions().mode() & rights != rights
+    {
+        let mode = (data.permissions().mode() | rights) & 0o7777;
+        let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
+    }
+}
+
+#[cfg(not(unix))]
+fn allow(_: &Path, _: u32) {}

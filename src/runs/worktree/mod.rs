@@ -31,6 +31,8 @@ use crate::ids::RunId;
 
 /// How long one operation waits for another one on the same worktree.
 const LOCK_WAIT: Duration = Duration::from_secs(300);
+/// How long one git may work on a tree: the largest are read whole, and a tree can hold a pipe where git expects a file.
+const TREE_LIMIT: Duration = Duration::from_secs(900);
 /// How often a git that met another git's lock is run again, with a doubling pause from the first.
 const LOCK_TRIES: u32 = 8;
 /// The first pause.
@@ -98,7 +100,7 @@ impl Worktree {
     }
     /// A git on the tree.
     fn on_tree(&self, subcommand: &str) -> Call {
-        self.private().call(&self.git, subcommand)
+        self.private().call(&self.git, subcommand).time_limit(TREE_LIMIT)
     }
     /// A git on objects and refs alone; works when the tree is gone, and reads no file of it.
     fn on_objects(&self, subcommand: &str) -> Call {

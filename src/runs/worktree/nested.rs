@@ -104,10 +104,11 @@ pub(super) fn files_below(tree: &Path, folders: &[String]) -> Result<Vec<u8>, Wo
         .collect();
     while let Some(folder) = open.pop() {
         let place = tree.join(&folder);
-        if !is_real_folder(&place) {
-            continue;
-        }
         let failed = |source| WorktreeError::file(&place, source);
+        if !is_real_folder(&place) {
+            // A name that is not text, or a folder that went away meanwhile: not kept means not said to be kept.
+            return Err(failed(std::io::ErrorKind::NotFound.into()));
+        }
         for entry in std::fs::read_dir(&place).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name();

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::files::read_text;
+use super::files::{make_accessible, read_text};
 use super::{Backup, Worktree, WorktreeError};
 use crate::failure::Explain;
 
@@ -74,7 +74,7 @@ impl Worktree {
         let _lock = self.lock().await?;
         self.check_places()?;
         let footing = self.footing().await?;
-        let mut nested = self.stage(&footing.from, true).await?;
+        let mut nested = self.stage(&footing.from, true).await?.nested;
         let clones = !nested.is_empty();
         nested.extend(self.submodules(true).await?);
         let tree_is_committed = self.write_tree_of(true).await? == self.tree_of(&footing.from).await?;
@@ -103,7 +103,13 @@ impl Worktree {
         }
         let mut backup = None;
         let half_gone = self.private_path().join("removing");
-        if self.private_path().is_dir() {
+        if self.private_path().is_dir() && !self.was_made() && !self.registration().join("index").exists() {
+            // A start that was stopped: no agent ever ran there.
+            self.take_back(true).await;
+            if std::fs::symlink_metadata(self.tree()).is_ok() {
+                self.take_away().await?;
+            }
+        } else if self.private_path().is_dir() {
             let _lock = self.lock().await.map_err(RemoveError::Other)?;
             // Once a removal has begun to delete, what is left of the tree is not work any more: it was kept.
             if super::files::is_real_folder(&self.tree()) && !half_gone.exists() {
@@ -167,24 +173,7 @@ fn remove_all(path: &Path) -> Result<(), (PathBuf, std::io::Error)> {
         Err(error) if error.kind() != std::io::ErrorKind::PermissionDenied => {
             return Err((path.to_owned(), error));
         }
-        Err(_) => make_writable(path),
+        Err(_) => make_accessible(path),
     }
     std::fs::remove_dir_all(path).map_err(|error| (path.to_owned(), error))
-}
-
-/// Lets us list and empty every folder below.
-fn make_writable(folder: &Path) {
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let _ = std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700));
-        }
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                open.push(entry.path());
-            }
-        }
-    }
 }

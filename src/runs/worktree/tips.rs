@@ -143,6 +143,11 @@ impl Worktree {
         self.private_path().join("worca-tip")
     }
 
+    /// Whether the making of the worktree came to its end.
+    pub(super) fn was_made(&self) -> bool {
+        self.tip_file().exists()
+    }
+
     /// Where core saw or put the branch last.
     pub(super) fn last_tip(&self) -> CommitId {
         read_text(&self.tip_file())

@@ -54,6 +54,8 @@ pub(super) fn command(program: &Path, description: &Description) -> Command {
     let mut command = super::new_command(Path::new("/proc/self/exe"));
     command.arg0("worca").args(["shim", "--exec"]).arg(rustix::process::getpid().to_string());
     command.arg("--").arg(program).args(&description.arguments);
+    // A group of the agent's own: `kill 0`, which many scripts end with, must not reach the shim.
+    command.process_group(0);
     command
 }
 
@@ -145,12 +147,19 @@ impl Watched {
         };
         let mut killed = BTreeSet::new();
         let since = Instant::now();
+        let mut first = true;
         loop {
             self.reap();
             if self.none {
                 break;
             }
-            tree::stop_and_kill(below, &mut killed);
+            // The cheap look is enough for nearly every tree; what it misses is still a child, so there is a next.
+            if first && tree::below_at_a_glance(own).is_some() {
+                tree::stop_and_kill(|| tree::below_at_a_glance(own).unwrap_or_default(), &mut killed);
+            } else {
+                tree::stop_and_kill(below, &mut killed);
+            }
+            first = false;
             for _ in 0..LOOKS {
                 self.reap();
                 let Some(children) =

@@ -257,6 +257,99 @@ async fn shallow_sparse_and_partial_clones_are_not_broken() {
 }
 
 #[tokio::test]
+async fn a_worktree_of_a_bare_repository_and_a_submodule_are_projects_too() {
+    for git in gits() {
+        let bench = Bench::new(&git).await;
+        bench.in_folder("", &["clone", "--quiet", "--bare", "project", "bare.git"]);
+        bench.in_folder("bare.git", &["worktree", "add", "--quiet", "../of-bare", "main"]);
+        bench.in_folder("", &["init", "--quiet", "outer"]);
+        let inner = bench.path("project").display().to_string();
+        bench.in_folder(
+            "outer",
+            &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &inner, "inner"],
+        );
+        for project in ["of-bare", "outer/inner"] {
+            let worktree = start_in(&bench, project).await;
+            write(&worktree.tree().join("new"), "new\n");
+            assert_eq!(agent(&bench, &worktree, &["status", "--porcelain"]), "?? new\n", "{project}");
+            let saved = save(&worktree).await;
+            assert!(saved.made.is_some() && saved.notes.is_empty(), "{project}: {saved:?}");
+            assert_eq!(bench.in_folder(project, &["status", "--porcelain"]), "", "{project}");
+            worktree.remove().await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn c086_the_agents_git_works_in_a_tree_of_another_user() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for git in gits() {
+        let bench = Bench::new(&git).await;
+        let worktree = start(&bench).await;
+        let mut open = vec![bench.path("project"), worktree.tree()];
+        while let Some(path) = open.pop() {
+            std::os::unix::fs::lchown(&path, Some(12345), Some(12345)).unwrap();
+            if crate::runs::worktree::files::is_real_folder(&path) {
+                open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        }
+        let (fine, said) = bench.try_in(&worktree.tree(), &["status"]);
+        assert!(!fine && said.contains("dubious ownership"), "{said}");
+        let pairs = crate::git::agent_environment(&worktree.tree(), worktree.common_dir(), &person());
+        write(&worktree.tree().join("new"), "new\n");
+        let call = |subcommand: &str| bench.git.call(subcommand).envs(pairs.clone()).folder(&worktree.tree());
+        call("add").arg(".").run().await.unwrap();
+        call("commit").args(["--quiet", "-m", "By the agent"]).run().await.unwrap();
+        let author = call("log").args(["-1", "--format=%an"]).text().await.unwrap();
+        assert_eq!(author, "Per Son\n");
+        assert_eq!(save(&worktree).await.made, None);
+    }
+}
+
+#[tokio::test]
+async fn an_attribute_that_stops_git_does_not_stop_the_commit() {
+    for git in gits() {
+        let bench = Bench::new(&git).await;
+        bench.in_folder("project", &["config", "core.autocrlf", "true"]);
+        bench.in_folder("project", &["config", "core.safecrlf", "true"]);
+        let worktree = start(&bench).await;
+        write(
+            &worktree.tree().join(".gitattributes"),
+            "*.utf working-tree-encoding=UTF-16\n*.no working-tree-encoding=none-such\n",
+        );
+        write(&worktree.tree().join("a.utf"), "odd");
+        write(&worktree.tree().join("b.no"), "other\r\n");
+        write(&worktree.tree().join("c"), "mixed\r\nendings\n");
+        let saved = save(&worktree).await;
+        assert!(matches!(saved.notes.as_slice(), [WorktreeNote::TakenAsItIs { .. }]), "{saved:?}");
+        let files = files_of(&bench, saved.tip.as_str());
+        assert_eq!((files["a.utf"].as_str(), files["b.no"].as_str()), ("odd", "other\r\n"));
+        assert!(files.contains_key("c"));
+        worktree.remove().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_file_name_that_git_does_not_take_is_told_and_not_removed() {
+    for git in gits() {
+        let bench = Bench::new(&git).await;
+        let worktree = start(&bench).await;
+        write(&worktree.tree().join("sub/.GIT/hidden"), "x\n");
+        write(&worktree.tree().join("fine"), "x\n");
+        let saved = save(&worktree).await;
+        assert!(files_of(&bench, saved.tip.as_str()).contains_key("fine"));
+        let is_in = files_of(&bench, saved.tip.as_str()).contains_key("sub/.GIT/hidden");
+        let told = matches!(saved.notes.as_slice(), [WorktreeNote::LeftOut { .. }]);
+        assert!(is_in || told, "{saved:?}");
+        if told {
+            assert!(worktree.remove().await.is_err() && worktree.tree().join("sub/.GIT/hidden").exists());
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_commit_message_is_text_and_never_an_option() {
     for git in gits() {
         let bench = Bench::new(&git).await;

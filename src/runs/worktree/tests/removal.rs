@@ -155,10 +155,41 @@ async fn what_a_stopped_start_left_is_taken_away_by_a_removal() {
     for git in gits() {
         let bench = Bench::new(&git).await;
         let whole = start(&bench).await;
-        // Stopped before the checkout: registered, with a tree that has only its `.git` file.
+        let before = refs(&bench, "project");
+        // Stopped in the middle of the checkout, after the branch was made.
+        let half = start(&bench).await;
+        std::fs::remove_file(half.private_path().join("worca-tip")).unwrap();
+        std::fs::remove_dir_all(half.tree().join("src")).unwrap();
+        std::fs::remove_file(half.registration().join("index")).unwrap();
+        half.remove().await.unwrap();
+        assert!(!half.registration().exists() && !half.folder.exists() && whole.registration().exists());
+        assert_eq!(refs(&bench, "project"), before);
+        // Stopped before there was a branch.
         let half = Worktree { run: RunId::random(), folder: bench.path("runs/half"), ..whole.clone() };
         half.register().unwrap();
         half.remove().await.unwrap();
         assert!(!half.registration().exists() && whole.registration().exists());
+        assert_eq!(agent(&bench, &whole, &["status", "--porcelain"]), "");
+    }
+}
+
+#[tokio::test]
+async fn what_may_not_be_read_is_kept_all_the_same() {
+    for git in gits() {
+        let bench = Bench::new(&git).await;
+        let worktree = start(&bench).await;
+        for path in ["closed/deep/file", "secret", "src/main.txt"] {
+            write(&worktree.tree().join(path), "written by the agent\n");
+        }
+        for path in ["closed/deep", "closed", "secret", "src/main.txt", "src"] {
+            std::fs::set_permissions(worktree.tree().join(path), std::fs::Permissions::from_mode(0o000))
+                .unwrap();
+        }
+        let saved = save(&worktree).await;
+        let files = files_of(&bench, saved.tip.as_str());
+        for path in ["closed/deep/file", "secret", "src/main.txt"] {
+            assert_eq!(files[path], "written by the agent\n");
+        }
+        worktree.remove().await.unwrap();
     }
 }

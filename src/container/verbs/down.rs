@@ -1,0 +1,26 @@
+//! `down`: takes the box away by its labels, with or without its files. Volumes stay unless they are asked for by name.
+
+use serde::Serialize;
+
+use super::Job;
+use crate::failure::Failure;
+
+/// What was taken away.
+#[derive(Debug, Serialize)]
+pub struct Down {
+    /// The box.
+    pub name: String,
+    /// What was removed, as `kind name`.
+    pub removed: Vec<String>,
+}
+
+/// Takes the box down. Asking before volumes go is the caller's duty.
+///
+/// # Errors
+/// When there is no engine, or it refuses; a further call goes on from there.
+pub async fn down(job: &Job<'_>, volumes: bool) -> Result<Down, Failure> {
+    let _held = tokio::task::block_in_place(|| job.files.lock("box"))?;
+    let engine = job.connect().await?;
+    let removed = engine.take_down(job.files.name(), volumes, job.report).await?;
+    Ok(Down { name: job.files.name().to_owned(), removed })
+}
