@@ -38,7 +38,7 @@ async fn every_path_is_open_to_exactly_those_that_its_row_names() {
             let expected: &[u16] = match (*who, route.access) {
                 ("good token, foreign host", _) => &[421],
                 (_, Access::Open) => &[200, 403], // 403: a sign-in without a link
-                ("good token", _) => &[200, 201, 202, 400, 404],
+                ("good token", _) => &[200, 201, 202, 400, 404, 409],
                 ("cookie" | "cookie, own origin", Access::Read) if reads => &[200, 404],
                 ("cookie" | "cookie, own origin", _) => &[403],
                 ("cookie, foreign origin" | "cookie, other site", _) => &[403],
