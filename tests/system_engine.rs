@@ -600,10 +600,7 @@ fn what_the_real_compose_brought_up_from_our_files_is_ours() {
     test.up();
     test.container(&["down"]).ok();
     let mut compose = std::process::Command::new(required("WORCA_TEST_COMPOSE"));
-    compose
-        .args(["compose", "up", "--detach", "--wait"])
-        .current_dir(test.files())
-        .env("HOME", test.home.path());
+    compose.args(["up", "--detach", "--wait"]).current_dir(test.files()).env("HOME", test.home.path());
     run_with(&mut compose, "").ok();
     let status: serde_json::Value =
         serde_json::from_str(&test.container(&["status", "--json"]).ok()).unwrap();
