@@ -27,7 +27,7 @@ pub struct Said {
 }
 
 impl Said {
-    fn of(output: Output) -> Self {
+    fn of(output: &Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -57,7 +57,7 @@ pub fn run_with(command: &mut Command, stdin: &str) -> Said {
         .spawn()
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
-    Said::of(child.wait_with_output().unwrap())
+    Said::of(&child.wait_with_output().unwrap())
 }
 
 /// Runs a program to its end.

@@ -32,7 +32,7 @@ impl Lines {
     fn line(text: &str) {
         let _ = writeln!(std::io::stderr(), "{text}");
     }
-    fn new(&self, what: &str, text: &str) -> bool {
+    fn is_new(&self, what: &str, text: &str) -> bool {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = last.entry(what.to_owned()).or_default();
         let new = entry.0 != text;
@@ -43,12 +43,12 @@ impl Lines {
 
 impl Reporter for Lines {
     fn step(&self, what: &str, doing: &str) {
-        if self.new(what, doing) {
+        if self.is_new(what, doing) {
             Self::line(&format!("{what}: {doing}"));
         }
     }
     fn done(&self, what: &str, did: &str) {
-        if self.new(what, did) {
+        if self.is_new(what, did) {
             Self::line(&format!("{what}: {did}"));
         }
     }

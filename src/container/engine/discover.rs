@@ -75,7 +75,7 @@ pub struct Attempt {
 pub enum DiscoverError {
     /// The one that the user named does not answer.
     #[error("the engine that {} names, `{}`, cannot be used: {}", .0.origin, .0.address, .0.why)]
-    Named(Attempt),
+    Named(Box<Attempt>),
     /// The name is no address.
     #[error("{origin} cannot be used: {error}")]
     Address {
@@ -106,16 +106,19 @@ fn list(attempts: &[Attempt]) -> String {
 impl Explain for DiscoverError {
     fn code(&self) -> &'static str {
         match self {
-            Self::Named(Attempt { why: ConnectError::Version { .. }, .. }) => "engine-version",
-            Self::Named(Attempt { why: ConnectError::Permission, .. }) => "engine-permission",
-            Self::Named(_) | Self::Nowhere(_) => "engine-missing",
+            Self::Named(tried) => match tried.why {
+                ConnectError::Version { .. } => "engine-version",
+                ConnectError::Permission => "engine-permission",
+                _ => "engine-missing",
+            },
+            Self::Nowhere(_) => "engine-missing",
             Self::Address { .. } => "engine-address",
             Self::Context { .. } => "engine-context",
         }
     }
     fn hint(&self) -> Option<String> {
         let attempts = match self {
-            Self::Named(attempt) => std::slice::from_ref(attempt),
+            Self::Named(attempt) => std::slice::from_ref(attempt.as_ref()),
             Self::Nowhere(attempts) => attempts.as_slice(),
             Self::Address { error, .. } => return Some(error.hint()),
             Self::Context { .. } => {
@@ -196,7 +199,7 @@ pub async fn discover(flag: Option<&str>, surroundings: &Surroundings) -> Result
                     ConnectError::Missing | ConnectError::Dangling(_) | ConnectError::Refused
                 ) =>
             {
-                tried.push(attempt);
+                tried.push(*attempt);
             }
             Err(error) => return Err(error),
         }
@@ -227,7 +230,8 @@ async fn named(text: &str, origin: &str, tls: bool) -> Result<Discovered, Discov
     match Engine::connect(&address).await {
         Ok(engine) => Ok(Discovered { engine, origin: origin.into(), notice: None }),
         Err(why) => {
-            Err(DiscoverError::Named(Attempt { origin: origin.into(), address: address.to_string(), why }))
+            let attempt = Attempt { origin: origin.into(), address: address.to_string(), why };
+            Err(DiscoverError::Named(Box::new(attempt)))
         }
     }
 }

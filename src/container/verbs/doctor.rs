@@ -128,7 +128,7 @@ pub async fn doctor(job: &Job<'_>) -> Report {
     let port = prepare::port_of(&project).unwrap_or(prepare::DEFAULT_PORT);
     match core {
         Some(core) if core.ports.contains(&port) => {
-            checks.good("port", format!("127.0.0.1:{port} leads to core"))
+            checks.good("port", format!("127.0.0.1:{port} leads to core"));
         }
         _ => match port::check(job.files.name(), std::net::Ipv4Addr::LOCALHOST.into(), port, &containers) {
             Ok(()) => checks.good("port", format!("127.0.0.1:{port} is free")),
@@ -181,7 +181,7 @@ fn health(service: &'static str, running: &[&FoundContainer], checks: &mut Check
     let logs = format!("`worca container logs {service}` shows why; `worca container up` repairs");
     match running.iter().find(|one| one.service == service) {
         Some(one) if one.health == Health::Unhealthy => {
-            checks.bad(service, format!("{service} runs and is unhealthy"), Some(logs))
+            checks.bad(service, format!("{service} runs and is unhealthy"), Some(logs));
         }
         Some(one) => checks.good(service, format!("{service} runs, health {}", one.health.word())),
         None => checks.bad(
@@ -244,7 +244,7 @@ async fn landlock(engine: &Engine, core: &FoundContainer, checks: &mut Checks) {
         Some(true) => checks.good("landlock", format!("kernel {kernel} has Landlock")),
         Some(false) => checks.note("landlock", format!("kernel {kernel} has no Landlock"), None),
         None => {
-            checks.note("landlock", format!("kernel {kernel} does not say whether it has Landlock"), None)
+            checks.note("landlock", format!("kernel {kernel} does not say whether it has Landlock"), None);
         }
     }
 }

@@ -85,7 +85,7 @@ async fn a_server_that_is_no_engine_is_said_to_be_none() {
     let listener = tokio::net::UnixListener::bind(&path).unwrap();
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(async move {
-        axum::serve(listener, axum::Router::new().fallback(|| async { "hello" })).await.unwrap()
+        axum::serve(listener, axum::Router::new().fallback(|| async { "hello" })).await.unwrap();
     });
     let error = Engine::connect(&Address::Unix(path)).await.unwrap_err();
     assert!(matches!(error, ConnectError::NotEngine(_)), "{error}");
