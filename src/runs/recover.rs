@@ -63,7 +63,8 @@ impl Inner {
 
     /// The worktree of a stored run, made or not.
     async fn worktree_of(&self, run: &Run) -> Result<Worktree, StoreError> {
-        let (Ok(branch), Ok(base)) = (BranchName::parse(&run.branch), CommitId::parse(&run.base_commit)) else {
+        let (Ok(branch), Ok(base)) = (BranchName::parse(&run.branch), CommitId::parse(&run.base_commit))
+        else {
             return Err(StoreError::Foreign { what: "a branch and a commit", value: run.id.to_string() });
         };
         let Some(project) = self.settings.store.project(&run.project).await? else {
