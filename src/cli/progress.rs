@@ -100,6 +100,9 @@ fn short(commit: &str) -> String {
 }
 
 fn changes(files: u64, insertions: u64, deletions: u64) -> String {
+    if files == 0 {
+        return "nothing was changed".into();
+    }
     let word = if files == 1 { "file" } else { "files" };
     format!("{files} {word}, +{insertions} -{deletions}")
 }

@@ -16,7 +16,7 @@ use crate::server::assemble::{self, RunSettings};
 use crate::server::lock::Holder;
 use crate::server::serve::{Settings, Start, start};
 use crate::server::token;
-use crate::spawn::{adopt_strays, harden_self};
+use crate::spawn::{adopt_strays, harden_self, keep_sweeping};
 use crate::store::Store;
 
 /// Serve the page, the API and the runs
@@ -123,7 +123,11 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
         print_link(&core.link().url)?;
     }
     let runs = core.app().runs().clone();
-    core.serve(stop.wait(), async { runs.shut_down().await }).await;
+    let served = core.serve(stop.wait(), async { runs.shut_down().await });
+    tokio::select! {
+        () = served => {}
+        () = keep_sweeping() => {}
+    }
     Ok(Exit::Done)
 }
 

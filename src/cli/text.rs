@@ -177,11 +177,11 @@ impl Output {
 
 /// Money in dollars; small amounts keep their digits.
 pub fn dollars(micros: u64) -> String {
-    let (whole, part) = (micros / 1_000_000, micros % 1_000_000);
     if micros == 0 || micros >= 10_000 {
-        format!("${whole}.{:02}", part / 10_000)
+        let cents = micros.saturating_add(5_000) / 10_000;
+        format!("${}.{:02}", cents / 100, cents % 100)
     } else {
-        format!("${whole}.{part:06}").trim_end_matches('0').to_owned()
+        format!("$0.{micros:06}").trim_end_matches('0').to_owned()
     }
 }
 

@@ -159,7 +159,6 @@ impl Inner {
         };
         let (exit, cause, heard) = tokio::join!(revoke, stop_when_asked(&stopper, asked), listen);
         let finish = heard?;
-        #[cfg(target_os = "linux")]
         if exit.end == AgentEnd::ShimKilled {
             let _ = tokio::task::spawn_blocking(crate::spawn::sweep_strays).await;
         }

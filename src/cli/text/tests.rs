@@ -36,8 +36,8 @@ proptest::proptest! {
 
 #[test]
 fn numbers_are_written_for_people() {
-    let dollar: Vec<_> = [0, 412, 9_999, 10_000, 1_234_567].into_iter().map(dollars).collect();
-    assert_eq!(dollar, ["$0.00", "$0.000412", "$0.009999", "$0.01", "$1.23"]);
+    let dollar: Vec<_> = [0, 412, 9_999, 10_000, 1_235_567].into_iter().map(dollars).collect();
+    assert_eq!(dollar, ["$0.00", "$0.000412", "$0.009999", "$0.01", "$1.24"]);
     let times: Vec<_> = [-5, 4_230, 185_000, 7_440_000].into_iter().map(duration).collect();
     assert_eq!(times, ["0.0 s", "4.2 s", "3 min 5 s", "2 h 4 min"]);
     let ages: Vec<_> =

@@ -114,7 +114,7 @@ function age(at) {
   return `${Math.floor(minutes / 1440)} d ago`;
 }
 
-const changes = (files, plus, minus) => `${files} ${files === 1 ? "file" : "files"}, +${plus} −${minus}`;
+const changes = (files, plus, minus) => files === 0 ? "nothing was changed" : `${files} ${files === 1 ? "file" : "files"}, +${plus} −${minus}`;
 
 /* ---- the list ---- */
 
