@@ -1,6 +1,13 @@
 //! Holds the house together: which room may name which, where the heavy libraries may appear, how long a
 //! file may be, and that each file says what it is for. docs/architecture.md draws the same map.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test that cannot read the sources fails"
+)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -167,7 +174,7 @@ fn a_room_names_only_rooms_below_it() {
 #[test]
 fn heavy_libraries_stay_in_their_rooms() {
     let mut wrong = Vec::new();
-    for source in sources() {
+    for source in sources().iter().filter(|source| !is_test(source)) {
         for (library, places) in LIBRARIES {
             let used = source.code.contains(&format!("{library}::"))
                 || source.code.contains(&format!("use {library}"));

@@ -1,0 +1,216 @@
+//! One key goes in by `worca container login`, and is then looked for everywhere that it must not be: only the
+//! key service's volume has it, sealed. Beside it, a pass: it opens its slot while its agent lives, and nothing
+//! after.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::disallowed_methods, reason = "tests drive the binary, docker and git as a person would")]
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+
+use support::{TestBox, eventually, run, run_with};
+
+/// A key of the right form that nobody has. Made anew each time, so that no file of the checkout holds it.
+fn canary() -> String {
+    let mut bytes = [0u8; 48];
+    getrandom::fill(&mut bytes).unwrap();
+    let body: String = bytes
+        .iter()
+        .map(|byte| char::from(b"abcdefghjkmnpqrstuvwxyz23456789_"[usize::from(byte & 31)]))
+        .collect();
+    format!("sk-ant-api03-{body}")
+}
+
+#[test]
+fn c067_a_saved_key_is_nowhere_but_sealed_in_the_key_services_volume() {
+    let test = TestBox::new();
+    test.up();
+    let key = canary();
+    test.container_with(&["login", "--api-key"], &format!("{key}\n")).ok();
+
+    // It is there, and it can be told by its last four characters alone.
+    let listed = test.container(&["login", "--list"]).ok();
+    assert!(listed.contains("anthropic") && listed.contains(key.get(key.len() - 4..).unwrap()), "{listed}");
+    // A run has been there, and an agent is at work while we look.
+    test.rehearse("hello");
+    let id = slow_run(&test);
+
+    let looked = Looked { key: key.clone() };
+    for service in ["core", "keys"] {
+        looked.at(&format!("docker inspect {service}"), test.inspect(service).to_string().as_bytes());
+        let logs = run("docker", ["logs", &test.container_id(service)]);
+        looked.at(&format!("logs of {service}"), format!("{}{}", logs.out, logs.err).as_bytes());
+    }
+    assert!(test.inspect("core").to_string().contains("WORCA_KEYS_URL"), "inspect shows no environment");
+    let mut files = 0;
+    walk(&test.home.path().join(".worca"), &mut |path, bytes| {
+        files += 1;
+        looked.at(&path.display().to_string(), bytes);
+    });
+    assert!(files >= 6, "only {files} files were looked at");
+    looked.at("docker compose config", test.container(&["config"]).ok().as_bytes());
+
+    // Every process of the machine, and so every one in the box: what it was started with.
+    let mut seen_core = false;
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        for name in ["cmdline", "environ"] {
+            let Ok(bytes) = std::fs::read(entry.path().join(name)) else { continue };
+            seen_core |= name == "environ" && contains(&bytes, b"WORCA_CORE_TOKEN_FILE=");
+            looked.at(&format!("{}/{name}", entry.path().display()), &bytes);
+        }
+    }
+    assert!(seen_core, "the environment of core was not among those that were looked at (run as root)");
+
+    // Everything core has written: the database, its log, transcripts, homes of agents, worktrees.
+    for (service, place) in [("core", "/worca"), ("core", "/tmp"), ("core", "/home/worca"), ("keys", "/keys")]
+    {
+        let mut grep = Command::new("docker");
+        grep.args(["exec", "--interactive", &test.container_id(service), "grep", "-rlaF", "-f", "-", place]);
+        let found = run_with(&mut grep, &format!("{key}\n"));
+        assert_eq!((found.code, found.out.as_str()), (1, ""), "in {place} of {service}: {}", found.err);
+    }
+    // The search finds what is there.
+    let control = test.inside("core", "grep -rlaF 'rehearsal/slow' /worca");
+    assert!(control.out.contains("worca.db"), "{}", control.out);
+    let image = run("docker", ["history", "--no-trunc", "--format", "{{.CreatedBy}}", &test.image]).ok();
+    looked.at("the image's history", image.as_bytes());
+    looked.at("the run's events", test.api(&format!("/api/runs/{id}")).to_string().as_bytes());
+}
+
+struct Looked {
+    key: String,
+}
+
+impl Looked {
+    #[track_caller]
+    fn at(&self, what: &str, bytes: &[u8]) {
+        assert!(!contains(bytes, self.key.as_bytes()), "the key stands in {what}");
+    }
+}
+
+fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+    bytes.windows(needle.len()).any(|window| window == needle)
+}
+
+fn walk(folder: &Path, look: &mut impl FnMut(&Path, &[u8])) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            walk(&path, look);
+        } else if let Ok(bytes) = std::fs::read(&path) {
+            look(&path, &bytes);
+        }
+    }
+}
+
+/// Starts the long rehearsal and waits for its agent.
+fn slow_run(test: &TestBox) -> String {
+    let project = test.project.to_str().unwrap().to_owned();
+    let started = test
+        .container(&[
+            "run",
+            "--",
+            "--project",
+            &project,
+            "--model",
+            "rehearsal/slow",
+            "--prompt",
+            "Be slow",
+            "--detach",
+            "--json",
+        ])
+        .ok();
+    let started: serde_json::Value = serde_json::from_str(started.lines().last().unwrap()).unwrap();
+    let id = started["id"].as_str().unwrap().to_owned();
+    eventually("the agent is at work", || {
+        let found = test.inside("core", &format!("cat /worca/runs/{id}/tree/SLOW.md"));
+        (found.code == 0).then_some(()).ok_or(found.err)
+    });
+    id
+}
+
+/// Asks the key service from inside core with a pass that comes by standard input; gives status and body.
+const ASK: &str = r#"
+let pass = require('fs').readFileSync(0, 'utf8').trim();
+let at = process.argv[1];
+fetch('http://keys:4318' + at, { headers: { authorization: 'Bearer ' + pass } })
+  .then(async answer => console.log(answer.status, await answer.text()));
+"#;
+
+fn ask(test: &TestBox, service: &str, path: &str, pass: &str) -> String {
+    let mut node = Command::new("docker");
+    node.args(["exec", "--interactive", &test.container_id(service), "node", "-e", ASK, path]);
+    run_with(&mut node, pass).ok().trim().to_owned()
+}
+
+#[test]
+fn a_pass_opens_its_slot_while_its_agent_lives_and_nothing_after() {
+    let test = TestBox::new();
+    test.up();
+    let id = slow_run(&test);
+    let environ = test.inside("core", "cat /proc/$(pgrep -o -x claude)/environ | tr '\\0' '\\n'").ok();
+    let value = |name: &str| {
+        environ.lines().find_map(|line| line.strip_prefix(&format!("{name}="))).unwrap_or_default().to_owned()
+    };
+    let pass = value("ANTHROPIC_AUTH_TOKEN");
+    assert!(pass.starts_with("wp_"), "names: {}", names(&environ));
+    assert_eq!(value("ANTHROPIC_BASE_URL"), "http://keys:4318/rehearsal");
+    assert!(
+        !environ.contains("ANTHROPIC_API_KEY") && !environ.contains("WORCA_CONTROL_FILE"),
+        "{}",
+        names(&environ)
+    );
+
+    let alive = ask(&test, "core", "/rehearsal/v1/models", &pass);
+    assert!(!alive.starts_with("403"), "{alive}");
+    // Another slot, the control part, no pass, a made-up pass: the same refusal each time.
+    let foreign = ask(&test, "core", "/anthropic/v1/models", &pass);
+    let none = ask(&test, "core", "/rehearsal/v1/models", "");
+    let made_up = ask(&test, "core", "/rehearsal/v1/models", &format!("wp_{}", "A".repeat(43)));
+    assert!(foreign.starts_with("403"), "{foreign}");
+    assert_eq!((&none, &made_up), (&foreign, &foreign));
+    assert!(ask(&test, "core", "/control/status", &pass).starts_with("401"));
+
+    test.inside("core", &format!("worca stop {id}")).ok();
+    eventually("the run has ended", || {
+        let found = test.api(&format!("/api/runs/{id}"));
+        (found["status"] == "stopped").then_some(()).ok_or(found.to_string())
+    });
+    assert_eq!(ask(&test, "core", "/rehearsal/v1/models", &pass), foreign, "after the agent's end");
+}
+
+fn names(environ: &str) -> String {
+    environ.lines().filter_map(|line| line.split('=').next()).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_run_without_a_credential_is_refused_before_anything_is_made() {
+    let test = TestBox::new();
+    test.up();
+    let project = test.project.to_str().unwrap();
+    let said = test.container(&["run", "--", "--project", project, "--prompt", "x"]).refused(78);
+    assert!(said.contains("anthropic") && said.contains("worca container login"), "{said}");
+    assert_eq!(support::git(&test.project, &["branch", "--list", "worca/*"]).ok(), "");
+    assert_eq!(test.api("/api/runs")["runs"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn core_does_not_start_with_a_model_key_in_reach_and_names_the_place_alone() {
+    let test = TestBox::new();
+    let key = canary();
+    for (place, line) in
+        [("environment", format!("ANTHROPIC_API_KEY={key}")), ("shape", format!("SOME_SETTING={key}"))]
+    {
+        let mut core = Command::new("docker");
+        core.args(["run", "--rm", "--env-file", "/dev/stdin", &test.image, "serve"]);
+        let said = run_with(&mut core, &line).refused(78);
+        let name = line.split('=').next().unwrap();
+        assert!(said.contains(name), "{place}: {said}");
+        assert!(!said.contains(&key), "{place}: the value is shown");
+    }
+    let signed_in = "mkdir -p ~/.claude && echo '{}' > ~/.claude/.credentials.json && exec worca serve";
+    let said = run("docker", ["run", "--rm", "--entrypoint", "sh", &test.image, "-c", signed_in]).refused(78);
+    assert!(said.contains(".credentials.json"), "{said}");
+}
