@@ -68,7 +68,7 @@ fn a_port_that_is_taken_is_found_before_anything_is_made() {
     let holder = TcpListener::bind(("127.0.0.1", test.port)).unwrap();
     let project = test.project.to_str().unwrap();
     let said = test.container(&["up", "--project", project]);
-    explained(said, 1, &[&test.port.to_string(), "WORCA_PORT"]);
+    explained(said, 1, &[&test.port.to_string(), "--port"]);
     nothing_was_made(&test);
     drop(holder);
     test.up();
@@ -121,7 +121,7 @@ fn what_is_no_project_is_refused_before_a_branch_or_a_row() {
     explained(rehearse(&plain), 78, &["not in a git repository"]);
     explained(rehearse(&bare), 78, &["bare"]);
     explained(rehearse(&blocked), 1, &["`worca`"]);
-    explained(rehearse(&outside), 78, &["not mounted", "worca container up --project"]);
+    explained(rehearse(&outside), 78, &["not mounted", "worca container up"]);
     let project = test.project.to_str().unwrap();
     let with = |flags: &[&str]| test.container(&[&["run", "--", "--project", project], flags].concat());
     explained(with(&["--model", "rehearsal", "--prompt", "x", "--guardrails", "strict"]), 2, &["permissive"]);

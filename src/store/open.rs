@@ -103,7 +103,7 @@ pub(super) fn writer(path: &Path) -> Result<Connection, OpenStoreError> {
     let journal = journal_for(path);
     match prepare(path, journal) {
         // No shared memory file can be made here although the file system looked local: the rollback
-        // journal needs none. Tried once.
+        // journal needs none. Tried once; what else is wrong shows again.
         Err(OpenStoreError::Open { source, .. }) if journal == "wal" && is_shared_memory(&source) => {
             prepare(path, "delete")
         }
@@ -187,22 +187,30 @@ fn migrate(connection: &mut Connection, from: usize) -> rusqlite::Result<()> {
 }
 
 fn is_shared_memory(error: &rusqlite::Error) -> bool {
-    // SQLITE_IOERR_SHMOPEN, SHMSIZE, SHMLOCK, SHMMAP (https://www.sqlite.org/rescode.html).
+    // SQLITE_IOERR_SHMOPEN, SHMSIZE, SHMLOCK, SHMMAP, and SQLITE_CANTOPEN, which a file that cannot be made
+    // gives (https://www.sqlite.org/rescode.html).
     const SHARED_MEMORY: [i32; 4] = [4618, 4874, 5130, 5386];
-    error.sqlite_error().is_some_and(|error| SHARED_MEMORY.contains(&error.extended_code))
+    error.sqlite_error().is_some_and(|error| {
+        SHARED_MEMORY.contains(&error.extended_code) || error.code == ErrorCode::CannotOpen
+    })
 }
 
 /// The journal for the file system under the database. Write-ahead logging shares memory between
 /// connections, which file systems over a network or into a virtual machine do not hold to.
 #[cfg(target_os = "linux")]
 fn journal_for(path: &Path) -> &'static str {
-    // Magic numbers of linux/magic.h: 9p, NFS, CIFS, SMB2, FUSE (virtiofs shows as FUSE).
-    const SHARED: [u64; 5] = [0x0102_1997, 0x6969, 0xff53_4d42, 0xfe53_4d42, 0x6573_5546];
     let folder = path.parent().unwrap_or(path);
     match rustix::fs::statfs(folder) {
-        Ok(found) if !SHARED.contains(&(found.f_type.cast_unsigned() & 0xffff_ffff)) => "wal",
+        Ok(found) if !is_shared(found.f_type.cast_unsigned() & 0xffff_ffff) => "wal",
         Ok(_) | Err(_) => "delete",
     }
+}
+
+/// Whether a file system of this kind reaches over a network or into a virtual machine. The numbers are those
+/// of linux/magic.h: 9p, NFS, CIFS, SMB2, FUSE (as which virtiofs shows).
+#[cfg(target_os = "linux")]
+pub(super) fn is_shared(magic: u64) -> bool {
+    [0x0102_1997, 0x6969, 0xff53_4d42, 0xfe53_4d42, 0x6573_5546].contains(&magic)
 }
 
 #[cfg(not(target_os = "linux"))]

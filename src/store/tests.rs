@@ -192,3 +192,37 @@ async fn the_database_uses_write_ahead_logging_on_a_local_disk() {
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
     assert_eq!(mode, "wal");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn c089_the_journal_is_chosen_by_the_file_system_before_the_first_read() {
+    // 9p, NFS, FUSE and virtiofs; then ext4, XFS, overlay, tmpfs, Btrfs.
+    for magic in [0x0102_1997, 0x6969, 0x6573_5546] {
+        assert!(super::open::is_shared(magic), "{magic:x}");
+    }
+    for magic in [0xef53, 0x5846_5342, 0x794c_7630, 0x0102_1994, 0x9123_683e] {
+        assert!(!super::open::is_shared(magic), "{magic:x}");
+    }
+}
+
+#[tokio::test]
+async fn c090_without_shared_memory_the_rollback_journal_serves() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("worca.db");
+    // Where the shared memory file belongs stands a folder, so SQLite cannot make it.
+    std::fs::create_dir(folder.path().join("worca.db-shm")).unwrap();
+    let store = Store::open(&path).unwrap();
+    let id = run_in(&store).await;
+    assert_eq!(store.run(&id).await.unwrap().unwrap().status, RunStatus::Preparing);
+    drop(store);
+    assert!(Store::open(&path).is_ok());
+}
+
+#[test]
+fn a_database_out_of_reach_is_a_sentence_with_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let error = Store::open(&folder.path().join("file/worca.db")).err().unwrap();
+    assert!(matches!(error, OpenStoreError::Io { .. }), "{error:?}");
+    assert!(error.hint().unwrap().contains("file"));
+}
