@@ -272,7 +272,11 @@ async fn dropping_the_agent_ends_its_tree() {
     let place = Place::new();
     let mut agent = place.sh("setsid sleep 600 & echo ready; sleep 600").await;
     assert_eq!(agent.next_line().await.unwrap().text(), "ready");
-    assert!(place.living().len() >= 3);
+    until("the agent and its children are there", || match place.living() {
+        living if living.len() >= 3 => Ok(()),
+        living => Err(living),
+    })
+    .await;
     drop(agent);
     place.all_gone().await;
 }

@@ -218,27 +218,7 @@ fn run_volumes(test: &TestBox) -> String {
 fn a_killed_core_leaves_no_agent_and_its_run_is_interrupted_with_its_work_safe() {
     let test = TestBox::new();
     test.up();
-    let project = test.project.to_str().unwrap().to_owned();
-    let started = test
-        .container(&[
-            "run",
-            "--",
-            "--project",
-            &project,
-            "--model",
-            "rehearsal/slow",
-            "--prompt",
-            "Be slow",
-            "--detach",
-            "--json",
-        ])
-        .ok();
-    let started: Value = serde_json::from_str(started.lines().last().unwrap()).unwrap();
-    let id = text(&started["id"]).to_owned();
-    eventually("the agent leaves some work", || {
-        let found = test.inside("core", &format!("ls /worca/runs/{id}/tree && pgrep -c -x claude"));
-        (found.code == 0 && found.out.contains("SLOW.md")).then_some(()).ok_or(found.out + &found.err)
-    });
+    let id = test.slow_run();
 
     // Core is the init's only child; its end is the end of the container, which the engine starts again.
     test.inside("core", "kill -9 $(pgrep -P 1 -f 'worca serve')");
@@ -268,27 +248,7 @@ fn a_killed_core_leaves_no_agent_and_its_run_is_interrupted_with_its_work_safe()
 fn a_stopped_run_ends_with_its_agent_and_keeps_what_it_did() {
     let test = TestBox::new();
     test.up();
-    let project = test.project.to_str().unwrap().to_owned();
-    let started = test
-        .container(&[
-            "run",
-            "--",
-            "--project",
-            &project,
-            "--model",
-            "rehearsal/slow",
-            "--prompt",
-            "Be slow",
-            "--detach",
-            "--json",
-        ])
-        .ok();
-    let run: Value = serde_json::from_str(started.lines().last().unwrap()).unwrap();
-    let id = text(&run["id"]).to_owned();
-    eventually("the agent leaves some work", || {
-        let found = test.inside("core", &format!("ls /worca/runs/{id}/tree"));
-        found.out.contains("SLOW.md").then_some(()).ok_or(found.out + &found.err)
-    });
+    let id = test.slow_run();
     test.inside("core", &format!("worca stop {id}")).ok();
     let found = eventually("the run has ended", || {
         let found = test.api(&format!("/api/runs/{id}"));
@@ -297,4 +257,20 @@ fn a_stopped_run_ends_with_its_agent_and_keeps_what_it_did() {
     assert_eq!(test.inside("core", "pgrep -x claude").out.trim(), "");
     let kept = git(&test.project, &["show", "--stat", text(&found["branch"])]).ok();
     assert!(kept.contains("SLOW.md"), "{kept}");
+}
+
+#[test]
+fn a_box_that_goes_down_in_the_middle_of_a_run_keeps_its_work() {
+    let test = TestBox::new();
+    test.up();
+    let id = test.slow_run();
+    test.container(&["down"]).ok();
+    test.container(&["up"]).ok();
+    let found = test.api(&format!("/api/runs/{id}"));
+    assert_eq!(found["status"], "interrupted", "{found:#}");
+    assert!(text(&found["reason"]).contains("at work"), "{found:#}");
+    let kept = git(&test.project, &["show", "--stat", "--format=%s", text(&found["backup"])]).ok();
+    assert!(kept.contains("SLOW.md"), "{kept}");
+    // The worktree is still there too, as it was.
+    test.inside("core", &format!("cat /worca/runs/{id}/tree/SLOW.md")).ok();
 }

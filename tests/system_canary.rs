@@ -35,7 +35,7 @@ fn c067_a_saved_key_is_nowhere_but_sealed_in_the_key_services_volume() {
     assert!(listed.contains("anthropic") && listed.contains(key.get(key.len() - 4..).unwrap()), "{listed}");
     // A run has been there, and an agent is at work while we look.
     test.rehearse("hello");
-    let id = slow_run(&test);
+    let id = test.slow_run();
 
     let looked = Looked { key: key.clone() };
     for service in ["core", "keys"] {
@@ -105,32 +105,6 @@ fn walk(folder: &Path, look: &mut impl FnMut(&Path, &[u8])) {
     }
 }
 
-/// Starts the long rehearsal and waits for its agent.
-fn slow_run(test: &TestBox) -> String {
-    let project = test.project.to_str().unwrap().to_owned();
-    let started = test
-        .container(&[
-            "run",
-            "--",
-            "--project",
-            &project,
-            "--model",
-            "rehearsal/slow",
-            "--prompt",
-            "Be slow",
-            "--detach",
-            "--json",
-        ])
-        .ok();
-    let started: serde_json::Value = serde_json::from_str(started.lines().last().unwrap()).unwrap();
-    let id = started["id"].as_str().unwrap().to_owned();
-    eventually("the agent is at work", || {
-        let found = test.inside("core", &format!("cat /worca/runs/{id}/tree/SLOW.md"));
-        (found.code == 0).then_some(()).ok_or(found.err)
-    });
-    id
-}
-
 /// Asks the key service from inside core with a pass that comes by standard input; gives status and body.
 const ASK: &str = r#"
 let pass = require('fs').readFileSync(0, 'utf8').trim();
@@ -149,7 +123,7 @@ fn ask(test: &TestBox, service: &str, path: &str, pass: &str) -> String {
 fn a_pass_opens_its_slot_while_its_agent_lives_and_nothing_after() {
     let test = TestBox::new();
     test.up();
-    let id = slow_run(&test);
+    let id = test.slow_run();
     let environ = test.inside("core", "cat /proc/$(pgrep -o -x claude)/environ | tr '\\0' '\\n'").ok();
     let value = |name: &str| {
         environ.lines().find_map(|line| line.strip_prefix(&format!("{name}="))).unwrap_or_default().to_owned()

@@ -171,27 +171,7 @@ fn c092_a_full_disk_holds_runs_up_and_loses_nothing() {
     )
     .unwrap();
     test.container(&["up"]).ok();
-    let project = test.project.to_str().unwrap();
-    let started = test
-        .container(&[
-            "run",
-            "--",
-            "--project",
-            project,
-            "--model",
-            "rehearsal/slow",
-            "--prompt",
-            "Be slow",
-            "--detach",
-            "--json",
-        ])
-        .ok();
-    let started: serde_json::Value = serde_json::from_str(started.lines().last().unwrap()).unwrap();
-    let id = started["id"].as_str().unwrap().to_owned();
-    support::eventually("the agent is at work", || {
-        let found = test.inside("core", &format!("cat /worca/runs/{id}/tree/SLOW.md"));
-        (found.code == 0).then_some(()).ok_or(found.err)
-    });
+    let id = test.slow_run();
     test.inside("core", "cat /dev/zero > /worca/filler");
     support::eventually("core says that the disk is full", || {
         let logs = test.container(&["logs", "core"]);

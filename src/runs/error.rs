@@ -75,7 +75,7 @@ impl Explain for CreateRunError {
         match self {
             Self::EmptyPrompt => "prompt-empty",
             Self::LongPrompt(_) => "prompt-too-long",
-            Self::Guardrails(_) => "guardrails-unknown",
+            Self::Guardrails(error) => error.code(),
             Self::Model(_) => "model-name",
             Self::Relative(_) => "project-relative",
             Self::NotMounted { .. } => "project-not-mounted",
@@ -124,9 +124,8 @@ impl Explain for CreateRunError {
     fn exit(&self) -> Exit {
         match self {
             Self::EmptyPrompt | Self::LongPrompt(_) | Self::Model(_) | Self::Relative(_) => Exit::Usage,
-            Self::Guardrails(_) | Self::NotMounted { .. } | Self::NoPerson | Self::NoCredential { .. } => {
-                Exit::Refused
-            }
+            Self::Guardrails(error) => error.exit(),
+            Self::NotMounted { .. } | Self::NoPerson | Self::NoCredential { .. } => Exit::Refused,
             Self::Repository(error) => error.exit(),
             Self::Author(error) => error.exit(),
             Self::Keys(error) => error.exit(),

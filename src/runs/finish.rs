@@ -18,7 +18,7 @@ impl Inner {
         outcome: Outcome,
     ) -> Result<(), StoreError> {
         if outcome.cause == Some(Cause::Ending) {
-            return self.interrupt(run, "core was ended while the run was at work").await;
+            return self.interrupt(run, worktree, "core was ended while the run was at work").await;
         }
         self.settings.store.set_run_status(&run.id, RunStatus::Finishing, None).await?;
         let mut end = RunEnd {

@@ -12,19 +12,26 @@ impl Inner {
     pub(super) async fn recover(&self) -> Result<(), StoreError> {
         for run in self.settings.store.alive_runs().await? {
             tracing::warn!(run = %run.id, status = %run.status, "an earlier core ended under this run");
-            self.interrupt(&run, "core ended while the run was at work").await?;
+            let worktree = self.worktree_of(&run).await?;
+            let reason = "core ended while the run was at work";
+            if run.status == RunStatus::Preparing {
+                let reason = self.take_back(&run, &worktree, reason).await?;
+                self.settings.store.set_run_status(&run.id, RunStatus::Interrupted, Some(reason)).await?;
+            } else {
+                self.interrupt(&run, &worktree, reason).await?;
+            }
         }
         Ok(())
     }
 
     /// Saves what is in the worktree under `refs/worca/backup/` and ends the run as `interrupted`.
-    pub(super) async fn interrupt(&self, run: &Run, reason: &str) -> Result<(), StoreError> {
-        let worktree = self.worktree_of(run).await?;
-        let reason = if run.status == RunStatus::Preparing {
-            self.take_back(run, &worktree, reason).await?
-        } else {
-            self.keep_safe(run, &worktree, reason).await?
-        };
+    pub(super) async fn interrupt(
+        &self,
+        run: &Run,
+        worktree: &Worktree,
+        reason: &str,
+    ) -> Result<(), StoreError> {
+        let reason = self.keep_safe(run, worktree, reason).await?;
         self.settings.store.set_run_status(&run.id, RunStatus::Interrupted, Some(reason)).await?;
         Ok(())
     }

@@ -187,11 +187,12 @@ fn migrate(connection: &mut Connection, from: usize) -> rusqlite::Result<()> {
 }
 
 fn is_shared_memory(error: &rusqlite::Error) -> bool {
-    // SQLITE_IOERR_SHMOPEN, SHMSIZE, SHMLOCK, SHMMAP, and SQLITE_CANTOPEN, which a file that cannot be made
-    // gives (https://www.sqlite.org/rescode.html).
+    // SQLITE_IOERR_SHMOPEN, SHMSIZE, SHMLOCK, SHMMAP, and what a file that cannot be made gives:
+    // SQLITE_CANTOPEN, SQLITE_READONLY (https://www.sqlite.org/rescode.html).
     const SHARED_MEMORY: [i32; 4] = [4618, 4874, 5130, 5386];
     error.sqlite_error().is_some_and(|error| {
-        SHARED_MEMORY.contains(&error.extended_code) || error.code == ErrorCode::CannotOpen
+        SHARED_MEMORY.contains(&error.extended_code)
+            || matches!(error.code, ErrorCode::CannotOpen | ErrorCode::ReadOnly)
     })
 }
 

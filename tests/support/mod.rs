@@ -3,6 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests drive the binary, docker and git as a person would")]
 #![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(clippy::indexing_slicing, reason = "a missing field fails the test")]
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -217,6 +218,21 @@ impl TestBox {
             .ok();
         let last = out.lines().last().unwrap_or_default();
         serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {out}"))
+    }
+
+    /// Starts the long rehearsal and waits until its agent has written something; gives the run.
+    #[track_caller]
+    pub fn slow_run(&self) -> String {
+        let project = self.project.to_str().unwrap();
+        let words = ["--model", "rehearsal/slow", "--prompt", "Be slow", "--detach", "--json"];
+        let started = self.container(&[&["run", "--", "--project", project], &words[..]].concat()).ok();
+        let started: serde_json::Value = serde_json::from_str(started.lines().last().unwrap()).unwrap();
+        let id = started["id"].as_str().unwrap().to_owned();
+        eventually("the agent is at work", || {
+            let found = self.inside("core", &format!("cat /worca/runs/{id}/tree/SLOW.md && pgrep -x claude"));
+            (found.code == 0).then_some(()).ok_or(found.out + &found.err)
+        });
+        id
     }
 
     /// Asks core's API as the command line does.

@@ -19,7 +19,11 @@ pub struct Down {
 /// # Errors
 /// When there is no engine, or it refuses; a further call goes on from there.
 pub async fn down(job: &Job<'_>, volumes: bool) -> Result<Down, Failure> {
-    let _held = tokio::task::block_in_place(|| job.files.lock("box"))?;
+    // A box without files has nobody else at them, and a name that was mistyped leaves no folder.
+    let _held = match job.files.folder().exists() {
+        true => Some(tokio::task::block_in_place(|| job.files.lock("box"))?),
+        false => None,
+    };
     let engine = job.connect().await?;
     let removed = engine.take_down(job.files.name(), volumes, job.report).await?;
     if volumes && job.files.state().exists() {

@@ -2,7 +2,7 @@
 //!
 //! The same texts that `docker compose` reads are applied; nothing reaches the engine that does not stand in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::{CORE, Host, Job};
@@ -110,7 +110,7 @@ pub fn prepare(
         }
     } else {
         let owner = owner_of(job.host, &mounted);
-        let (cpus, memory) = capacity.unwrap_or((1, 4 << 30));
+        let (cpus, memory) = capacity.unwrap_or_else(this_machine);
         let text = write::env(&write::Initial {
             image: image.to_write.clone().unwrap_or_else(|| image.reference.clone()),
             port: changes.port.unwrap_or_else(|| free_port(job.host, files)),
@@ -126,7 +126,10 @@ pub fn prepare(
         files::write_text(&files.env(), &text, true)?;
         written = true;
     }
-    if image.to_write.is_some() {
+    if changes.image.is_some() {
+        // Named by the user, so the line in `.env` is theirs from now on.
+        state.image = None;
+    } else if image.to_write.is_some() {
         state.image.clone_from(&image.to_write);
     }
 
@@ -228,6 +231,22 @@ fn choose_image(
     Ok(Chosen { reference: pick.reference, to_write })
 }
 
+/// Processors and memory where no engine was asked (`init`): those of this machine, as far as it says.
+fn this_machine() -> (u32, u64) {
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let memory = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let kilobytes: u64 = text
+            .lines()
+            .find_map(|line| line.strip_prefix("MemTotal:"))?
+            .split_whitespace()
+            .next()?
+            .parse()
+            .ok()?;
+        Some(kilobytes * 1024)
+    });
+    (u32::try_from(cpus).unwrap_or(1), memory.unwrap_or(4 << 30))
+}
+
 fn mounts(
     job: &Job<'_>,
     state: &State,
@@ -251,7 +270,7 @@ fn mounts(
     for folder in &changes.projects {
         folders.push(projects::check(folder, &forbidden)?);
     }
-    let count = folders.len();
+    let count = folders.iter().map(MountFolder::as_str).collect::<BTreeSet<_>>().len();
     let merged = projects::merge(folders);
     if merged.len() < count && !changes.projects.is_empty() {
         job.report.note("folders that lie inside another mounted one are part of it");

@@ -13,11 +13,11 @@ use crate::container::projects::{self, MountFolder};
 use crate::failure::{Exit, Explain, Failure};
 
 /// How long a task may be, in bytes; core takes no longer one.
-pub const TASK_BYTES: u64 = 1024 * 1024;
+pub const TASK_BYTES: u64 = 512 * 1024;
 /// How long a file of one task may take to be written inside.
 const WRITE: Duration = Duration::from_secs(20);
 /// Options of `worca run` that take a value, so that a value is never taken for an option.
-const WITH_VALUE: &[&str] = &["--model", "--guardrails", "--title", "--core-url"];
+const WITH_VALUE: &[&str] = &["--model", "--guardrails", "--title", "--core-url", "--core-token-file"];
 
 /// What follows `--` cannot be run in the box.
 #[derive(Debug, thiserror::Error)]
