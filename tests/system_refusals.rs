@@ -126,7 +126,7 @@ fn what_is_no_project_is_refused_before_a_branch_or_a_row() {
     let with = |flags: &[&str]| test.container(&[&["run", "--", "--project", project], flags].concat());
     explained(with(&["--model", "rehearsal", "--prompt", "x", "--guardrails", "strict"]), 2, &["permissive"]);
     explained(with(&["--model", "rehearsal/nothing", "--prompt", "x"]), 2, &["rehearsal/nothing"]);
-    explained(with(&["--model", "--version", "--prompt", "x"]), 2, &["--version"]);
+    explained(with(&["--model=--version", "--prompt", "x"]), 2, &["--version"]);
     explained(with(&["--model", "rehearsal", "--prompt", "   "]), 2, &["empty"]);
 
     assert_eq!(test.api("/api/runs")["runs"].as_array().unwrap().len(), 0, "a refused run left a row");

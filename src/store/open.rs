@@ -160,6 +160,10 @@ fn prepare(path: &Path, journal: &str) -> Result<Connection, OpenStoreError> {
     };
     let mut connection = Connection::open(path).map_err(open)?;
     connection.busy_timeout(BUSY).map_err(open)?;
+    if journal == "delete" {
+        // Alone on the file, SQLite reads a write-ahead log that is there without shared memory.
+        connection.pragma_update(None, "locking_mode", "exclusive").map_err(open)?;
+    }
     // Once more, through SQLite: a newer number may still stand in the write-ahead log alone.
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let version = number("user_version").map_err(open)?;
@@ -167,6 +171,7 @@ fn prepare(path: &Path, journal: &str) -> Result<Connection, OpenStoreError> {
     check(path, u32::try_from(version).unwrap_or(u32::MAX), u32::try_from(owner).unwrap_or(u32::MAX))?;
 
     connection.pragma_update(None, "journal_mode", journal).map_err(open)?;
+    connection.pragma_update(None, "locking_mode", "normal").map_err(open)?;
     // NORMAL: a kill of the program loses nothing; a power cut may lose the last moments, never the file.
     connection.pragma_update(None, "synchronous", "normal").map_err(open)?;
     connection.pragma_update(None, "journal_size_limit", WAL_LIMIT).map_err(open)?;
