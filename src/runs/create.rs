@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::worktree::{Names, Worktree, check_branch_is_free};
 use super::{CreateRunError, Inner, MAX_PROMPT, NewRun};
+use crate::agents::claude;
 use crate::clock::Millis;
 use crate::events::{Event, RunStatus, cut_to};
 use crate::git::{BranchName, Person, Repository, host_person};
@@ -140,11 +141,9 @@ fn checked_prompt(prompt: &str) -> Result<&str, CreateRunError> {
     }
 }
 
-/// A model's name goes into an argument, so it must not be taken for a flag.
+/// A model's name goes into an argument of the agent program.
 fn checked_model(name: &str) -> Result<String, CreateRunError> {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:/@[]".contains(&byte);
-    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
-    if starts && name.len() <= 200 && name.bytes().all(fits) {
+    if claude::is_name(name) {
         return Ok(name.to_owned());
     }
     Err(CreateRunError::Model(name.chars().take(60).collect()))

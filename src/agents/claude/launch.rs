@@ -162,14 +162,16 @@ impl Launch {
     }
 }
 
-/// A name that cannot be taken for a flag.
-fn word(name: String, what: &'static str) -> Result<String, PrepareError> {
+/// Whether a text can stand where the program wants a name (of a model, of a session): it starts like a word, so
+/// that it is never taken for a flag, and has at most 200 letters, digits and `-._:/@[]`.
+pub fn is_name(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:/@[]".contains(&byte);
-    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
-    if starts && name.len() <= 200 && name.bytes().all(fits) {
-        return Ok(name);
-    }
-    Err(PrepareError::Name(name.chars().take(60).collect(), what))
+    let starts = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    starts && text.len() <= 200 && text.bytes().all(fits)
+}
+
+fn word(name: String, what: &'static str) -> Result<String, PrepareError> {
+    if is_name(&name) { Ok(name) } else { Err(PrepareError::Name(name.chars().take(60).collect(), what)) }
 }
 
 fn make_folder(path: &Path) -> Result<(), PrepareError> {

@@ -12,7 +12,7 @@ mod settings;
 mod stream;
 mod version;
 
-pub use launch::{Launch, PrepareError};
+pub use launch::{Launch, PrepareError, is_name};
 pub use project::{MAX_PROJECT_TEXT, ProjectText};
 pub use stream::{Event, Finish, Parser, Usage};
 pub use version::{Version, VersionError, version};
