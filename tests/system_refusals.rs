@@ -186,7 +186,14 @@ fn c092_a_full_disk_holds_runs_up_and_loses_nothing() {
         let now = test.api("/api/status")["last_event"].as_i64().unwrap();
         (now > before).then_some(()).ok_or(format!("event {now}"))
     });
-    let whole = test.inside("core", "worca show --help");
-    assert_eq!(whole.code, 0);
+    // Full again, and stopped in the middle of it: once there is space the run ends, with its work on its branch.
+    test.inside("core", "cat /dev/zero > /worca/filler");
     test.inside("core", &format!("worca stop {id}")).ok();
+    test.inside("core", "rm /worca/filler").ok();
+    let ended = support::eventually("the run ends as stopped", || {
+        let found = test.api(&format!("/api/runs/{id}"));
+        (found["status"] == "stopped").then_some(found.clone()).ok_or(found.to_string())
+    });
+    let kept = git(&test.project, &["show", "--stat", ended["branch"].as_str().unwrap()]).ok();
+    assert!(kept.contains("SLOW.md"), "{kept}");
 }

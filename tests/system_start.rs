@@ -19,11 +19,15 @@ fn a_start_from_a_checkout_ends_with_a_branch_and_an_untouched_sample() {
     repository(&sample);
     std::fs::write(sample.join("mine.txt"), "not committed\n").unwrap();
     let before = support::checkout_state(&sample);
-    let name = "worca";
+    let name = home.path().file_name().unwrap().to_str().unwrap().to_lowercase();
+    let _gone_at_the_end = BoxOf { home: home.path(), name: &name };
     let start = |label: &str| {
         let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/start"));
         command.env("WORCA_HOME", home.path().join(".worca")).env("WORCA_SAMPLE", &sample);
-        command.env("WORCA_PROFILE", "dev").env("WORCA_PORT", free_port().to_string());
+        command
+            .env("WORCA_BOX", &name)
+            .env("WORCA_PROFILE", "dev")
+            .env("WORCA_PORT", free_port().to_string());
         let said = run_with(&mut command, "");
         assert_eq!(said.code, 0, "{label}\nstdout:\n{}\nstderr:\n{}", said.out, said.err);
         said
@@ -37,10 +41,23 @@ fn a_start_from_a_checkout_ends_with_a_branch_and_an_untouched_sample() {
     assert_eq!(support::checkout_state(&sample), before);
     start("the second time");
     assert_eq!(branches().lines().count(), 2);
+}
 
-    let mut down = Command::new(env!("CARGO_BIN_EXE_worca"));
-    down.env("WORCA_HOME", home.path().join(".worca"));
-    run_with(down.args(["container", "--name", name, "down", "--volumes", "--yes"]), "").ok();
+/// The box that the script made; it goes with this value, also when the test fails.
+struct BoxOf<'a> {
+    home: &'a Path,
+    name: &'a str,
+}
+
+impl Drop for BoxOf<'_> {
+    fn drop(&mut self) {
+        let mut down = Command::new(env!("CARGO_BIN_EXE_worca"));
+        down.env("WORCA_HOME", self.home.join(".worca"));
+        let said = run_with(down.args(["container", "--name", self.name, "down", "--volumes", "--yes"]), "");
+        if said.code != 0 {
+            eprintln!("the box `{}` is left: {}", self.name, said.err);
+        }
+    }
 }
 
 fn free_port() -> u16 {

@@ -77,16 +77,30 @@ impl Inner {
         let created = match Worktree::create(&self.settings.git, &repository, names).await {
             Ok(created) => created,
             Err(error) => {
-                self.settings.store.forget_unmade_run(&id).await?;
+                self.forget(&id).await;
                 return Err(CreateRunError::Worktree(error));
             }
         };
         let made = Event::Worktree { branch: run.branch.clone(), base: run.base_commit.clone() };
-        self.record(&id, made).await?;
-        for note in created.notes {
-            self.record(&id, Event::Note { text: note.to_string() }).await?;
+        let notes = created.notes.into_iter().map(|note| Event::Note { text: note.to_string() });
+        for event in std::iter::once(made).chain(notes) {
+            // Not `record`: the caller is told of a full disk at once.
+            if let Err(error) = self.settings.store.append_event(&id, event).await {
+                if let Err(left) = created.worktree.undo().await {
+                    tracing::error!(run = %id, error = %left, "a worktree could not be taken back");
+                }
+                self.forget(&id).await;
+                return Err(error.into());
+            }
         }
         Ok((run, created.worktree))
+    }
+
+    /// Takes back the row of a run that was not made. The next start of core does it where this one cannot.
+    async fn forget(&self, id: &RunId) {
+        if let Err(error) = self.settings.store.forget_unmade_run(id).await {
+            tracing::error!(run = %id, %error, "a run that was not made could not be forgotten");
+        }
     }
 
     /// The folder as it is on disk, if it is one of those that may be worked on.

@@ -14,7 +14,7 @@ use crate::git::{Person, agent_environment};
 use crate::ids::SpawnId;
 use crate::keys::client::{MintRequest, Minted};
 use crate::keys::slot::{Choice, SlotName};
-use crate::spawn::{Agent, AgentEnd, AgentExit, SpawnRequest, Stopper};
+use crate::spawn::{Agent, AgentEnd, AgentExit, Stopper};
 use crate::store::{NewSpawn, Run, StoreError};
 
 /// How the agent's part of a run ended.
@@ -27,13 +27,17 @@ pub(super) struct Outcome {
     pub(super) cost_micros: Option<u64>,
     pub(super) turns: Option<u64>,
     pub(super) answer: Option<String>,
+    /// Processes of the agent that could not be ended: they may still write into the worktree.
+    pub(super) left: u32,
 }
 
 impl Outcome {
     fn failed(error: &dyn Explain) -> Self {
         let mut sentence = error.to_string();
-        if let Some(cause) = error.source() {
-            sentence = format!("{sentence}: {cause}");
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            sentence = format!("{sentence}: {error}");
+            cause = error.source();
         }
         Self { failure: Some(sentence), ..Self::default() }
     }
@@ -53,7 +57,7 @@ impl Inner {
     /// finds it and makes it good.
     pub(super) async fn drive(&self, run: &Run, worktree: &Worktree, asked: watch::Receiver<Option<Cause>>) {
         let ended = async {
-            self.settings.store.set_run_status(&run.id, RunStatus::Running, None).await?;
+            self.set_status(&run.id, RunStatus::Running, None).await?;
             let outcome = self.work(run, worktree, asked).await?;
             self.finish(run, worktree, outcome).await
         };
@@ -85,33 +89,21 @@ impl Inner {
             Ok(minted) => minted,
             Err(error) => return Ok(Outcome::failed(&error)),
         };
-        let begins = NewSpawn {
-            id: spawn.clone(),
-            run: run.id.clone(),
-            program: program.clone(),
-            pass: minted.id.clone(),
-        };
-        let outcome = match self.settings.store.spawn_begins(begins).await {
-            Ok(()) => {
-                self.record(&run.id, Event::AgentStarted { spawn: spawn.clone(), program }).await?;
-                self.run_agent(
-                    run,
-                    worktree,
-                    &spawn,
-                    &minted,
-                    self.settings.keys.base_url(&choice.slot),
-                    asked,
-                )
-                .await
-            }
-            Err(error) => Err(error),
-        };
+        let begins = NewSpawn { id: spawn.clone(), run: run.id.clone(), program, pass: minted.id.clone() };
+        let outcome =
+            match self.until_space(&run.id, || self.settings.store.spawn_begins(begins.clone())).await {
+                Ok(()) => {
+                    let base_url = self.settings.keys.base_url(&choice.slot);
+                    self.run_agent(run, worktree, &begins, &minted, base_url, asked).await
+                }
+                Err(error) => Err(error),
+            };
         // The agent program prices every model; a rehearsal costs nothing.
         let outcome = outcome.map(|outcome| match choice.slot == SlotName::rehearsal() {
             true => Outcome { cost_micros: None, ..outcome },
             false => outcome,
         });
-        // Revoked already where an agent ran; a pass whose agent never started dies here.
+        // Revoked already where an agent ran; the pass of an agent that never started dies here.
         if let Err(error) = self.settings.keys.revoke(&minted.id).await {
             tracing::warn!(run = %run.id, %error, "a pass could not be revoked; it ends with its lease");
         }
@@ -122,22 +114,22 @@ impl Inner {
         &self,
         run: &Run,
         worktree: &Worktree,
-        spawn: &SpawnId,
+        spawn: &NewSpawn,
         minted: &Minted,
         base_url: String,
         asked: watch::Receiver<Option<Cause>>,
     ) -> Result<Outcome, StoreError> {
         let lease = self.leases.hold(minted.id.clone());
         let launch = self.launch(run, worktree, minted, base_url);
-        let request = match tokio::task::spawn_blocking(move || launch.prepare()).await {
-            Ok(Ok(request)) => request,
-            Ok(Err(error)) => return Ok(Outcome::failed(&error)),
-            Err(_) => return Err(StoreError::Ending),
-        };
-        let mut agent = match start(request).await {
+        let mut agent = match start(launch).await {
             Ok(agent) => agent,
-            Err(outcome) => return Ok(outcome),
+            Err(outcome) => {
+                self.spawn_ended(run, spawn, "was not started").await?;
+                return Ok(outcome);
+            }
         };
+        let started = Event::AgentStarted { spawn: spawn.id.clone(), program: spawn.program.clone() };
+        self.record(&run.id, started).await?;
         let stopper = agent.stopper();
         let parser = Parser::new(vec![minted.pass.clone()]);
 
@@ -159,17 +151,18 @@ impl Inner {
         };
         let (exit, cause, heard) = tokio::join!(revoke, stop_when_asked(&stopper, asked), listen);
         let finish = heard?;
-        if exit.end == AgentEnd::ShimKilled {
-            let _ = tokio::task::spawn_blocking(crate::spawn::sweep_strays).await;
-        }
 
         let outcome = judge(&exit, cause, finish);
         let sentence = sentence(&exit);
         let stderr = outcome.failure.is_some().then(|| parser.scrub(&agent.stderr_tail()));
         let stderr = stderr.map(|text| cut(text.trim())).filter(|text| !text.is_empty());
-        self.settings.store.spawn_ended(spawn, sentence.clone()).await?;
+        self.spawn_ended(run, spawn, &sentence).await?;
         self.record(&run.id, Event::AgentEnded { exit: sentence, stderr }).await?;
         Ok(outcome)
+    }
+
+    async fn spawn_ended(&self, run: &Run, spawn: &NewSpawn, how: &str) -> Result<(), StoreError> {
+        self.until_space(&run.id, || self.settings.store.spawn_ended(&spawn.id, how.to_owned())).await
     }
 
     fn launch(&self, run: &Run, worktree: &Worktree, minted: &Minted, base_url: String) -> Launch {
@@ -196,7 +189,7 @@ impl Inner {
     async fn listen(
         &self,
         run: &Run,
-        spawn: &SpawnId,
+        spawn: &NewSpawn,
         agent: &mut Agent,
         parser: &Parser,
     ) -> Result<Option<Finish>, StoreError> {
@@ -206,7 +199,8 @@ impl Inner {
                 match event {
                     claude::Event::Finished(last) => finish = Some(*last),
                     claude::Event::Started { session, model, .. } => {
-                        self.settings.store.spawn_session(spawn, session.clone()).await?;
+                        let store = &self.settings.store;
+                        self.until_space(&run.id, || store.spawn_session(&spawn.id, session.clone())).await?;
                         self.record(&run.id, Event::AgentReady { session, model }).await?;
                     }
                     other => {
@@ -221,7 +215,12 @@ impl Inner {
     }
 }
 
-async fn start(request: SpawnRequest) -> Result<Agent, Outcome> {
+/// Makes the files of the start and starts the agent.
+async fn start(launch: Launch) -> Result<Agent, Outcome> {
+    let request = match tokio::task::spawn_blocking(move || launch.prepare()).await {
+        Ok(prepared) => prepared.map_err(|error| Outcome::failed(&error))?,
+        Err(_) => return Err(Outcome::failed(&StoreError::Ending)),
+    };
     crate::spawn::start(request).await.map_err(|error| Outcome::failed(&error))
 }
 
@@ -284,6 +283,7 @@ fn judge(exit: &AgentExit, cause: Option<Cause>, finish: Option<Finish>) -> Outc
         cost_micros: finish.cost_usd.and_then(micros),
         turns: Some(finish.turns),
         answer: Some(finish.text).filter(|text| !text.trim().is_empty()),
+        left: exit.left,
     }
 }
 
@@ -308,5 +308,9 @@ fn sentence(exit: &AgentExit) -> String {
         1 => "; one process that it left was ended".to_owned(),
         count => format!("; {count} processes that it left were ended"),
     };
-    how + &beside
+    let left = match exit.left {
+        0 => String::new(),
+        count => format!("; {count} could not be ended and may still write"),
+    };
+    how + &beside + &left
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::worktree::{CreateError, WorktreeError};
+use super::worktree::CreateError;
 use crate::failure::{Exit, Explain};
 use crate::git::{GitError, OpenError};
 use crate::guardrails::SetNameError;
@@ -59,9 +59,6 @@ pub enum CreateRunError {
     /// The worktree or the branch could not be made.
     #[error(transparent)]
     Worktree(CreateError),
-    /// The first state of the worktree could not be read.
-    #[error("the new worktree could not be read")]
-    Read(#[source] WorktreeError),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -85,7 +82,6 @@ impl Explain for CreateRunError {
             Self::Keys(error) => error.code(),
             Self::NoCredential { .. } => "no-credential",
             Self::Worktree(error) => error.code(),
-            Self::Read(error) => error.code(),
             Self::Store(error) => error.code(),
             Self::Ending => "ending",
         }
@@ -117,7 +113,6 @@ impl Explain for CreateRunError {
             }
             Self::NoCredential { .. } | Self::Ending => None,
             Self::Worktree(error) => error.hint(),
-            Self::Read(error) => error.hint(),
             Self::Store(error) => error.hint(),
         }
     }
@@ -130,7 +125,6 @@ impl Explain for CreateRunError {
             Self::Author(error) => error.exit(),
             Self::Keys(error) => error.exit(),
             Self::Worktree(error) => error.exit(),
-            Self::Read(error) => error.exit(),
             Self::Store(error) => error.exit(),
             Self::Ending => Exit::Failed,
         }

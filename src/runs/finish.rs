@@ -17,16 +17,18 @@ impl Inner {
         worktree: &Worktree,
         outcome: Outcome,
     ) -> Result<(), StoreError> {
-        if outcome.cause == Some(Cause::Ending) {
-            return self.interrupt(run, worktree, "core was ended while the run was at work").await;
-        }
-        self.settings.store.set_run_status(&run.id, RunStatus::Finishing, None).await?;
-        let mut end = RunEnd {
+        let said = RunEnd {
             cost_micros: outcome.cost_micros,
             turns: outcome.turns,
             answer: outcome.answer.as_deref().map(cut),
             ..RunEnd::default()
         };
+        self.set_end(&run.id, &said).await?;
+        if outcome.cause == Some(Cause::Ending) {
+            return self.interrupt(run, worktree, "core was ended while the run was at work").await;
+        }
+        self.set_status(&run.id, RunStatus::Finishing, None).await?;
+        let mut end = RunEnd::default();
         let (status, reason) = match self.save(run, worktree, &mut end).await {
             Ok(()) => outcome.verdict(),
             Err(SaveError::Store(error)) => return Err(error),
@@ -38,10 +40,13 @@ impl Inner {
                 (RunStatus::Failed, Some(reason))
             }
         };
-        self.settings.store.set_run_end(&run.id, end).await?;
-        self.remove_if_saved(run, worktree).await?;
-        self.settings.store.set_run_status(&run.id, status, reason).await?;
-        Ok(())
+        // The verdict is on disk before the worktree goes: a start after a kill in between finds it.
+        end.verdict = Some(status);
+        self.set_end(&run.id, &end).await?;
+        if outcome.left == 0 {
+            self.remove_if_saved(run, worktree).await?;
+        }
+        self.set_status(&run.id, status, reason).await
     }
 
     /// Puts everything on the branch and writes down what changed.
@@ -80,7 +85,7 @@ impl Inner {
                 format!("`{}` in it has commits of its own", found.own_history.join("`, `"))
             }
             Ok(_) => match worktree.remove().await {
-                Ok(_) => return self.settings.store.worktree_removed(&run.id).await,
+                Ok(_) => return self.set_worktree_removed(&run.id).await,
                 Err(error) => error.to_string(),
             },
             Err(error) => error.to_string(),

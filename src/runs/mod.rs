@@ -24,12 +24,12 @@ use tokio_util::task::TaskTracker;
 
 pub use error::{CreateRunError, StopRunError};
 
-use crate::events::Event;
+use crate::events::{Event, RunStatus};
 use crate::git::{Git, Person};
 use crate::home::Home;
 use crate::ids::RunId;
 use crate::keys::client::KeysClient;
-use crate::store::{Run, Store, StoreError};
+use crate::store::{Run, RunEnd, Store, StoreError};
 use lease::Leases;
 
 /// The longest prompt, in bytes.
@@ -121,9 +121,14 @@ impl Runs {
     /// # Errors
     /// With the reason; then no row, no branch and no folder is left.
     pub async fn create(&self, new: NewRun) -> Result<Run, CreateRunError> {
+        // Core waits for this at its end, as it waits for the run that comes of it.
+        let _making = self.0.tasks.token();
         let (run, worktree) = self.0.make(new).await?;
         let (ask, asked) = watch::channel(None);
-        self.0.live().insert(run.id.clone(), ask);
+        self.0.live().insert(run.id.clone(), ask.clone());
+        if self.0.tasks.is_closed() {
+            ask.send_replace(Some(Cause::Ending));
+        }
         let inner = Arc::clone(&self.0);
         let driven = run.clone();
         self.0.tasks.spawn(async move {
@@ -169,17 +174,44 @@ impl Inner {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores an event, and waits while the disk is full: the agent, whose output is not read meanwhile, waits
-    /// with it, and all goes on by itself once there is space.
-    async fn record(&self, run: &RunId, event: Event) -> Result<(), StoreError> {
+    /// Stores something, and waits while the disk is full: the agent, whose output is not read meanwhile, waits
+    /// with it, and all goes on by itself once there is space. A core that is told to end waits no longer; its
+    /// next start makes the run good.
+    async fn until_space<T, F, Fut>(&self, run: &RunId, store: F) -> Result<T, StoreError>
+    where
+        F: Fn() -> Fut,
+        Fut: Future<Output = Result<T, StoreError>>,
+    {
         loop {
-            match self.settings.store.append_event(run, event.clone()).await {
-                Err(StoreError::DiskFull) => {
+            match store().await {
+                Err(StoreError::DiskFull) if !self.tasks.is_closed() => {
                     tracing::warn!(%run, "the disk is full: the run waits for space");
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
-                other => return other.map(|_| ()),
+                other => return other,
             }
         }
+    }
+
+    async fn record(&self, run: &RunId, event: Event) -> Result<(), StoreError> {
+        self.until_space(run, || self.settings.store.append_event(run, event.clone())).await.map(|_| ())
+    }
+
+    async fn set_status(
+        &self,
+        run: &RunId,
+        status: RunStatus,
+        reason: Option<String>,
+    ) -> Result<(), StoreError> {
+        let store = &self.settings.store;
+        self.until_space(run, || store.set_run_status(run, status, reason.clone())).await.map(|_| ())
+    }
+
+    async fn set_end(&self, run: &RunId, end: &RunEnd) -> Result<(), StoreError> {
+        self.until_space(run, || self.settings.store.set_run_end(run, end.clone())).await
+    }
+
+    async fn set_worktree_removed(&self, run: &RunId) -> Result<(), StoreError> {
+        self.until_space(run, || self.settings.store.worktree_removed(run)).await
     }
 }

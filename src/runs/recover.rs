@@ -14,11 +14,19 @@ impl Inner {
             tracing::warn!(run = %run.id, status = %run.status, "an earlier core ended under this run");
             let worktree = self.worktree_of(&run).await?;
             let reason = "core ended while the run was at work";
-            if run.status == RunStatus::Preparing {
-                let reason = self.take_back(&run, &worktree, reason).await?;
-                self.settings.store.set_run_status(&run.id, RunStatus::Interrupted, Some(reason)).await?;
-            } else {
-                self.interrupt(&run, &worktree, reason).await?;
+            match (run.status, run.end.verdict) {
+                (RunStatus::Preparing, _) => {
+                    let reason = self.take_back(&run, &worktree, reason).await?;
+                    self.set_status(&run.id, RunStatus::Interrupted, Some(reason)).await?;
+                }
+                // All was saved and only the end was not told.
+                (_, Some(verdict)) if !worktree.tree().exists() => {
+                    if worktree.remove().await.is_ok() {
+                        self.set_worktree_removed(&run.id).await?;
+                    }
+                    self.set_status(&run.id, verdict, run.reason).await?;
+                }
+                _ => self.interrupt(&run, &worktree, reason).await?,
             }
         }
         Ok(())
@@ -32,15 +40,14 @@ impl Inner {
         reason: &str,
     ) -> Result<(), StoreError> {
         let reason = self.keep_safe(run, worktree, reason).await?;
-        self.settings.store.set_run_status(&run.id, RunStatus::Interrupted, Some(reason)).await?;
-        Ok(())
+        self.set_status(&run.id, RunStatus::Interrupted, Some(reason)).await
     }
 
     /// No agent has worked yet: what was half made of the worktree goes, and the branch with it.
     async fn take_back(&self, run: &Run, worktree: &Worktree, reason: &str) -> Result<String, StoreError> {
-        match worktree.remove().await {
-            Ok(_) => {
-                self.settings.store.worktree_removed(&run.id).await?;
+        match worktree.undo().await {
+            Ok(()) => {
+                self.set_worktree_removed(&run.id).await?;
                 Ok(format!("{reason}, before its agent was started"))
             }
             Err(error) => Ok(format!("{reason}; `{}` is left: {error}", worktree.tree().display())),
@@ -60,7 +67,7 @@ impl Inner {
             backup: saved.kept.clone(),
             ..RunEnd::default()
         };
-        self.settings.store.set_run_end(&run.id, end).await?;
+        self.set_end(&run.id, &end).await?;
         if let Some(kept) = saved.kept {
             let text = format!("what was in the worktree is the commit `{kept}`");
             self.record(&run.id, Event::Note { text }).await?;

@@ -66,6 +66,8 @@ pub struct RunEnd {
     pub answer: Option<String>,
     /// The ref of a backup commit, when there is one.
     pub backup: Option<String>,
+    /// The end that it will have once its worktree is dealt with.
+    pub verdict: Option<RunStatus>,
 }
 
 const COLUMNS: &str = "SELECT runs.*, projects.checkout AS checkout FROM runs
@@ -105,6 +107,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Result<Run, StoreError>> {
             turns: row.get("turns")?,
             answer: row.get("answer")?,
             backup: row.get("backup")?,
+            verdict: row.get::<_, Option<String>>("verdict")?.as_deref().and_then(RunStatus::parse),
         },
         worktree_present: row.get::<_, String>("worktree")? == "present",
     }))
@@ -202,7 +205,8 @@ impl Store {
                      head_commit = coalesce(?2, head_commit), files_changed = coalesce(?3, files_changed),
                      insertions = coalesce(?4, insertions), deletions = coalesce(?5, deletions),
                      cost_micros = coalesce(?6, cost_micros), turns = coalesce(?7, turns),
-                     answer = coalesce(?8, answer), backup = coalesce(?9, backup)
+                     answer = coalesce(?8, answer), backup = coalesce(?9, backup),
+                     verdict = coalesce(?10, verdict)
                  WHERE id = ?1",
                 params![
                     id.as_str(),
@@ -214,6 +218,7 @@ impl Store {
                     end.turns,
                     end.answer,
                     end.backup,
+                    end.verdict.map(RunStatus::as_str),
                 ],
             )?;
             Ok(())

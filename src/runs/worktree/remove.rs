@@ -129,6 +129,22 @@ impl Worktree {
         Ok(backup)
     }
 
+    /// Takes a worktree back in which no agent has worked: the folder, the registration, and the branch where it
+    /// still stands at its first commit.
+    ///
+    /// # Errors
+    /// As [`Worktree::remove`]. A branch that has moved stays and is no error.
+    pub async fn undo(&self) -> Result<(), RemoveError> {
+        self.remove().await?;
+        if self.private_path().is_dir() {
+            let gone = self.on_objects("update-ref").args(["-d", &self.branch.full(), self.base.as_str()]);
+            if let Err(error) = gone.run().await {
+                tracing::warn!(branch = self.branch.as_str(), %error, "the branch of a run that never was stays");
+            }
+        }
+        Ok(())
+    }
+
     async fn keep_before_removal(&self) -> Result<Backup, RemoveError> {
         self.check_places().map_err(RemoveError::NotKept)?;
         let backup = self.back_up().await.map_err(RemoveError::NotKept)?;

@@ -34,6 +34,7 @@ CREATE TABLE runs (
     turns         INTEGER,
     answer        TEXT,
     backup        TEXT,
+    verdict       TEXT,
     worktree      TEXT NOT NULL CHECK (worktree IN ('present', 'removed'))
 ) STRICT;
 
