@@ -19,7 +19,7 @@ use crate::secret::Secret;
 
 /// Serve model keys to agents as short-lived passes, and save the keys
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  worca keys put anthropic < key.txt")]
+#[command(after_help = "Example:\n  worca keys put anthropic --vault-key-file vault_key < key.txt")]
 pub struct KeysArgs {
     #[command(subcommand)]
     command: KeysCommand,
@@ -33,13 +33,13 @@ enum KeysCommand {
     )]
     Serve(ServeArgs),
     /// Save a key, read from the standard input, in place of the one that was there
-    #[command(after_help = "Example:\n  worca keys put anthropic < key.txt")]
+    #[command(after_help = "Example:\n  worca keys put anthropic --vault-key-file vault_key < key.txt")]
     Put(PutArgs),
     /// List what is saved: never a key, at most its last four characters
-    #[command(after_help = "Example:\n  worca keys list --json")]
+    #[command(after_help = "Example:\n  worca keys list --vault-key-file vault_key --json")]
     List(ListArgs),
     /// Remove a saved key
-    #[command(after_help = "Example:\n  worca keys remove anthropic")]
+    #[command(after_help = "Example:\n  worca keys remove anthropic --vault-key-file vault_key")]
     Remove(RemoveArgs),
 }
 
@@ -153,7 +153,7 @@ impl Explain for KeysCommandError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Terminal => {
-                Some("redirect a file, such as `worca keys put anthropic < key.txt`, or use `worca container login`".into())
+                Some("redirect a file, such as `worca keys put anthropic --vault-key-file FILE < key.txt`, or use `worca container login`".into())
             }
             Self::NothingSaved(_) => Some("`worca keys list` shows what is".into()),
             Self::NoSuchSlot { .. } | Self::Input(_) | Self::Signals(_) => None,
