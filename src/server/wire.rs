@@ -136,6 +136,19 @@ pub struct RunAnswer {
     pub worktree_present: bool,
 }
 
+impl RunAnswer {
+    /// The tip of its branch, where there is work on it.
+    pub fn work(&self) -> Option<&str> {
+        self.line.head_commit.as_deref().filter(|head| *head != self.base_commit)
+    }
+}
+
+/// The command that shows what a backup holds beyond the commit that its run started from.
+pub fn backup_diff(base: &str, backup: &str) -> String {
+    let base: String = base.chars().take(10).collect();
+    format!("git diff {base}..{backup}")
+}
+
 /// Who commits are by.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Author {
