@@ -34,6 +34,13 @@ pub struct HealthAnswer {
     pub status: String,
 }
 
+/// Whether this browser is signed in.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SessionAnswer {
+    /// Whether it may read.
+    pub signed_in: bool,
+}
+
 /// How core is doing.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct StatusAnswer {

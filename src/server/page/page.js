@@ -296,7 +296,12 @@ function route() {
   close();
   say("");
   const id = decodeURIComponent(location.hash.slice(1));
-  const opening = /^r[0-9a-z]{10}$/.test(id) ? openRun(id, mine) : openList(mine);
+  // Asked first: a refusal, which is no fault here, would stand in the browser's console as one.
+  const opening = ask("/api/session").then(({ signed_in }) => {
+    if (!signed_in) throw new SignedOut();
+    if (mine !== view) return undefined;
+    return /^r[0-9a-z]{10}$/.test(id) ? openRun(id, mine) : openList(mine);
+  });
   opening.catch((error) => { if (mine === view) fail(error); });
 }
 
