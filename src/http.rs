@@ -93,9 +93,11 @@ impl Explain for CallError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Refused { hint, .. } => hint.clone(),
-            Self::Unreachable { .. } | Self::TooSlow { .. } => {
-                Some("start it with `worca container up` (in a box) or `worca serve`".into())
-            }
+            Self::Unreachable { .. } | Self::TooSlow { .. } => Some(
+                "start it with `worca container up` (in a box) or `worca serve`; with a box up, ask inside: \
+                     `worca container shell core -- worca runs`"
+                    .into(),
+            ),
             Self::Address(_) | Self::Answer { .. } => None,
         }
     }

@@ -215,3 +215,40 @@ fn a_reader_that_goes_away_is_no_panic() {
     let (code, _, err) = said(&output);
     assert_eq!((code, err.as_str()), (Some(0), ""));
 }
+
+/// The writing end of a pipe that nobody reads.
+fn unread() -> std::io::PipeWriter {
+    std::io::pipe().unwrap().1
+}
+
+#[test]
+fn a_closed_output_is_no_panic_whatever_is_printed() {
+    let home = tempfile::tempdir().unwrap();
+    let key = home.path().join("vault_key");
+    std::fs::write(&key, "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n").unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let list = ["keys", "list", "--json", "--vault-key-file", key.to_str().unwrap()];
+    let prints: [&[&str]; 6] = [
+        &["completions", "fish"],
+        &["completions", "bash"],
+        &["completions", "zsh"],
+        &["--help"],
+        &["--version"],
+        &list,
+    ];
+    for arguments in prints {
+        let (code, _, err) = said(&worca(home.path()).args(arguments).stdout(unread()).output().unwrap());
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+    // What is said on standard error alone changes no exit code either.
+    let quiet: [(&[&str], i32); 4] = [
+        (&list[..2], 2),
+        (&["keys", "list", "--vault-key-file", key.to_str().unwrap()], 0),
+        (&["runs", "--core-token-file", "/nowhere/token"], 78),
+        (&["nonsense"], 2),
+    ];
+    for (arguments, expected) in quiet {
+        let (code, out, _) = said(&worca(home.path()).args(arguments).stderr(unread()).output().unwrap());
+        assert_eq!((code, out.as_str()), (Some(expected), ""), "{arguments:?}");
+    }
+}

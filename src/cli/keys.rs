@@ -1,6 +1,6 @@
 //! `worca keys …`: serve the key service, and look after what is saved in it. No key is ever an argument.
 
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{IsTerminal as _, Read as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroize as _;
 
+use crate::cli::text::{note, print};
 use crate::failure::{Exit, Explain, Failure};
 use crate::home::Home;
 use crate::keys::credential::{self, CheckCredentialError, Kind};
@@ -18,7 +19,7 @@ use crate::secret::Secret;
 
 /// Serve model keys to agents as short-lived passes, and save the keys
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  worca keys put anthropic < key.txt")]
+#[command(after_help = "Example:\n  worca keys put anthropic --vault-key-file vault_key < key.txt")]
 pub struct KeysArgs {
     #[command(subcommand)]
     command: KeysCommand,
@@ -32,13 +33,13 @@ enum KeysCommand {
     )]
     Serve(ServeArgs),
     /// Save a key, read from the standard input, in place of the one that was there
-    #[command(after_help = "Example:\n  worca keys put anthropic < key.txt")]
+    #[command(after_help = "Example:\n  worca keys put anthropic --vault-key-file vault_key < key.txt")]
     Put(PutArgs),
     /// List what is saved: never a key, at most its last four characters
-    #[command(after_help = "Example:\n  worca keys list --json")]
+    #[command(after_help = "Example:\n  worca keys list --vault-key-file vault_key --json")]
     List(ListArgs),
     /// Remove a saved key
-    #[command(after_help = "Example:\n  worca keys remove anthropic")]
+    #[command(after_help = "Example:\n  worca keys remove anthropic --vault-key-file vault_key")]
     Remove(RemoveArgs),
 }
 
@@ -135,8 +136,6 @@ enum KeysCommandError {
     Terminal,
     #[error("the standard input cannot be read")]
     Input(#[source] std::io::Error),
-    #[error("the list cannot be written")]
-    Output(#[source] std::io::Error),
     #[error("this process cannot listen for the signals that end it")]
     Signals(#[source] std::io::Error),
 }
@@ -147,23 +146,23 @@ impl Explain for KeysCommandError {
             Self::NoSuchSlot { .. } => "unknown-slot",
             Self::NothingSaved(_) => "nothing-saved",
             Self::Terminal => "terminal",
-            Self::Input(_) | Self::Output(_) => "input-output",
+            Self::Input(_) => "input-output",
             Self::Signals(_) => "signals",
         }
     }
     fn hint(&self) -> Option<String> {
         match self {
             Self::Terminal => {
-                Some("redirect a file, such as `worca keys put anthropic < key.txt`, or use `worca container login`".into())
+                Some("redirect a file, such as `worca keys put anthropic --vault-key-file FILE < key.txt`, or use `worca container login`".into())
             }
             Self::NothingSaved(_) => Some("`worca keys list` shows what is".into()),
-            Self::NoSuchSlot { .. } | Self::Input(_) | Self::Output(_) | Self::Signals(_) => None,
+            Self::NoSuchSlot { .. } | Self::Input(_) | Self::Signals(_) => None,
         }
     }
     fn exit(&self) -> Exit {
         match self {
             Self::NoSuchSlot { .. } | Self::Terminal => Exit::Usage,
-            Self::NothingSaved(_) | Self::Input(_) | Self::Output(_) | Self::Signals(_) => Exit::Failed,
+            Self::NothingSaved(_) | Self::Input(_) | Self::Signals(_) => Exit::Failed,
         }
     }
 }
@@ -231,7 +230,7 @@ fn put(args: &PutArgs) -> Result<Exit, Failure> {
     let secret = read_secret()?;
     let kind = credential::check(&secret, args.kind)?;
     args.vault.open()?.put(&args.slot, kind, &origin, &secret)?;
-    eprintln!("saved: slot {}, {kind}, for {origin}", args.slot);
+    note(&format!("saved: slot {}, {kind}, for {origin}", args.slot));
     Ok(Exit::Done)
 }
 
@@ -273,7 +272,7 @@ fn list(args: &ListArgs) -> Result<Exit, Failure> {
         text = serde_json::json!({ "version": 1, "keys": listed }).to_string();
         text.push('\n');
     } else if listed.is_empty() {
-        eprintln!("no key is saved");
+        note("no key is saved");
     } else {
         let row = |cells: [&str; 6]| {
             let [slot, person, kind, last, added, used] = cells;
@@ -287,7 +286,7 @@ fn list(args: &ListArgs) -> Result<Exit, Failure> {
             text.push_str(&row([&key.slot, &key.person, &key.kind, last, &key.added, used]));
         }
     }
-    std::io::stdout().write_all(text.as_bytes()).map_err(KeysCommandError::Output)?;
+    print(&text)?;
     Ok(Exit::Done)
 }
 
@@ -295,6 +294,6 @@ fn remove(args: &RemoveArgs) -> Result<Exit, Failure> {
     if !args.vault.open()?.remove(&args.slot)? {
         return Err(KeysCommandError::NothingSaved(args.slot.clone()).into());
     }
-    eprintln!("removed: slot {}", args.slot);
+    note(&format!("removed: slot {}", args.slot));
     Ok(Exit::Done)
 }

@@ -85,13 +85,26 @@ impl Cli {
             Command::Keys(args) => keys::run(args).await,
             Command::Health(args) => health::run(args).await,
             Command::Completions { shell } => {
-                clap_complete::generate(shell, &mut Self::command(), "worca", &mut std::io::stdout());
+                text::print_bytes(&completions(shell))?;
                 Ok(Exit::Done)
             }
             // `early` has them; they stand above for the help and the completions.
             Command::Hook | Command::Shim => Ok(Exit::Usage),
         }
     }
+}
+
+/// The completion script of a shell. It offers no command that the help hides.
+fn completions(shell: clap_complete::Shell) -> Vec<u8> {
+    let whole = Cli::command();
+    let mut shown = clap::Command::new("worca")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(whole.get_arguments().cloned())
+        .subcommands(whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned());
+    // Into memory first: the generator panics when the reader of a pipe has gone away.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut shown, "worca", &mut script);
+    script
 }
 
 /// The roles that must start in a moment and need no runtime and no parser: `worca shim` and `worca hook`.
@@ -114,7 +127,12 @@ pub fn init_log(verbose: bool) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // Else a line that cannot be written is reported on the same closed pipe, with a panic.
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .with_target(false)
         .init();
 }
+
+#[cfg(test)]
+mod tests;

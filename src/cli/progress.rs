@@ -8,7 +8,7 @@ use console::Style;
 use crate::cli::text::{Output, dollars, duration, one_line, plain};
 use crate::clock::Millis;
 use crate::events::{Event, StoredEvent, cut_to};
-use crate::server::wire::RunAnswer;
+use crate::server::wire::{RunAnswer, backup_diff};
 
 /// How many bytes of a tool's answer are shown.
 const TOOL_TEXT: usize = 200;
@@ -119,7 +119,7 @@ pub fn summary(run: &RunAnswer, output: Output) -> String {
     fact("run", &line.id);
     fact("status", &format!("{}{reason}", output.status(line.status)));
     fact("branch", &one_line(&line.branch));
-    if let Some(commit) = &line.head_commit {
+    if let Some(commit) = run.work() {
         fact("commit", &short(&one_line(commit)));
     }
     if let (Some(files), Some(insertions), Some(deletions)) =
@@ -135,6 +135,7 @@ pub fn summary(run: &RunAnswer, output: Output) -> String {
     }
     if let Some(backup) = &run.backup {
         fact("backup", &one_line(backup));
+        fact("read it", &one_line(&backup_diff(&run.base_commit, backup)));
     }
     text
 }

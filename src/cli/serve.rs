@@ -23,7 +23,7 @@ use crate::store::Store;
 ///
 /// A second start on the same home says where the first one is and ends with 0.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  worca serve --listen 127.0.0.1:4317")]
+#[command(after_help = "Example:\n  worca serve --listen 127.0.0.1:4317 --control-file control")]
 pub struct Args {
     /// Where to listen
     #[arg(

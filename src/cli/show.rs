@@ -2,9 +2,10 @@
 
 use crate::cli::client::{Core, CoreArgs, Followed};
 use crate::cli::progress::{Progress, summary};
-use crate::cli::text::{Output, note, plain, print, print_bytes, print_json};
+use crate::cli::text::{Output, note, one_line, plain, print, print_bytes, print_json};
 use crate::failure::{Exit, Failure};
 use crate::ids::RunId;
+use crate::server::wire::backup_diff;
 
 /// Show a run: where it stands and what came of it
 #[derive(Debug, clap::Args)]
@@ -59,7 +60,9 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
 async fn diff(core: &Core, id: &RunId, output: Output) -> Result<Exit, Failure> {
     let mut pieces = core.diff(id).await?;
     let mut rest = Vec::new();
+    let mut empty = true;
     while let Some(piece) = pieces.next().await? {
+        empty &= piece.is_empty();
         if !output.terminal {
             print_bytes(&piece)?;
             continue;
@@ -73,6 +76,12 @@ async fn diff(core: &Core, id: &RunId, output: Output) -> Result<Exit, Failure> 
         }
     }
     print(&plain(&String::from_utf8_lossy(&rest)))?;
+    if empty {
+        let run = core.run(id).await?;
+        let kept = run.backup.as_deref().map(|backup| backup_diff(&run.base_commit, backup));
+        let kept = kept.map(|read| format!("; a backup holds its work: `{}`", one_line(&read)));
+        note(&format!("the diff is empty{}", kept.unwrap_or_default()));
+    }
     Ok(Exit::Done)
 }
 

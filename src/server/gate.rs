@@ -132,6 +132,11 @@ pub async fn inner(State((app, access)): State<(App, Access)>, mut request: Requ
     }
 }
 
+/// Whether who sends these headers may read.
+pub fn may_read(app: &App, headers: &HeaderMap) -> bool {
+    admit(app, Access::Read, &Method::GET, headers, Instant::now()).is_ok()
+}
+
 fn admit(
     app: &App,
     access: Access,

@@ -61,8 +61,8 @@ impl Explain for TokenError {
     fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Read { .. } => {
-                "start core first (`worca serve`, or `worca container up`), or name the file with \
-                 `--core-token-file` (WORCA_CORE_TOKEN_FILE)"
+                "in a box: `worca container shell core -- worca runs`; else start core first (`worca serve`, or \
+                 `worca container up`), or name the file with `--core-token-file` (WORCA_CORE_TOKEN_FILE)"
                     .into()
             }
             Self::Make { path, .. } => {

@@ -34,6 +34,13 @@ pub struct HealthAnswer {
     pub status: String,
 }
 
+/// Whether this browser is signed in.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SessionAnswer {
+    /// Whether it may read.
+    pub signed_in: bool,
+}
+
 /// How core is doing.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct StatusAnswer {
@@ -134,6 +141,19 @@ pub struct RunAnswer {
     pub backup: Option<String>,
     /// Whether its worktree is still there.
     pub worktree_present: bool,
+}
+
+impl RunAnswer {
+    /// The tip of its branch, where there is work on it.
+    pub fn work(&self) -> Option<&str> {
+        self.line.head_commit.as_deref().filter(|head| *head != self.base_commit)
+    }
+}
+
+/// The command that shows what a backup holds beyond the commit that its run started from.
+pub fn backup_diff(base: &str, backup: &str) -> String {
+    let base: String = base.chars().take(10).collect();
+    format!("git diff {base}..{backup}")
 }
 
 /// Who commits are by.

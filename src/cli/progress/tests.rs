@@ -50,16 +50,30 @@ fn colour_adds_nothing_but_colour() {
     assert_eq!(console::strip_ansi_codes(&coloured), lines(output(false)));
 }
 
-#[test]
-fn a_summary_says_what_came_of_the_run() {
-    let run: RunAnswer = serde_json::from_value(serde_json::json!({
+fn answer() -> RunAnswer {
+    serde_json::from_value(serde_json::json!({
         "id": "r0123456789", "status": "failed", "reason": "the agent\nended \u{1b}[31mbadly", "title": "t",
         "checkout": "/p", "branch": "worca/r0123456789/t", "created_at": 1000, "ended_at": 66_000,
         "head_commit": "0123456789abcdef", "files_changed": 2, "insertions": 10, "deletions": 1,
         "cost_micros": 1234, "project": "p0123456789", "prompt": "p", "model": null, "guardrails": "normal",
-        "author": {"name": "A", "email": "a@example.invalid"}, "base_commit": "0", "turns": 3,
-        "answer": null, "backup": "refs/worca/backup/r0123456789", "worktree_present": true,
+        "author": {"name": "A", "email": "a@example.invalid"}, "base_commit": "aaaaaaaaaaaaaaaa", "turns": 3,
+        "answer": null, "backup": "refs/worca/backup/r0123456789/1", "worktree_present": true,
     }))
-    .unwrap();
-    insta::assert_snapshot!(summary(&run, output(false)));
+    .unwrap()
+}
+
+#[test]
+fn a_summary_says_what_came_of_the_run() {
+    insta::assert_snapshot!(summary(&answer(), output(false)));
+}
+
+#[test]
+fn a_branch_that_stands_where_the_run_began_is_no_commit_of_it() {
+    let mut run = answer();
+    run.line.head_commit = Some(run.base_commit.clone());
+    let text = summary(&run, output(false));
+    assert!(!text.contains("commit "), "{text}");
+    assert!(text.contains("git diff aaaaaaaaaa..refs/worca/backup/r0123456789/1\n"), "{text}");
+    run.line.head_commit = Some("b".repeat(40));
+    assert!(summary(&run, output(false)).contains("commit    bbbbbbbbbb\n"));
 }

@@ -180,7 +180,7 @@ function drawRun(run) {
     ...fact("Run", run.id),
     ...fact("Branch", run.branch),
     ...fact("Checkout", run.checkout),
-    ...fact("Commit", run.head_commit?.slice(0, 10)),
+    ...fact("Commit", run.head_commit === run.base_commit ? null : run.head_commit?.slice(0, 10)),
     ...(run.files_changed === null ? [] : fact("Changes", changes(run.files_changed, run.insertions ?? 0, run.deletions ?? 0))),
     ...fact("Model", run.model),
     ...fact("Guardrail set", run.guardrails),
@@ -188,6 +188,7 @@ function drawRun(run) {
     ...fact("Started", new Date(run.created_at).toLocaleString()),
     ...(run.ended_at === null ? [] : fact("Took", duration(run.ended_at - run.created_at))),
     ...fact("Backup", run.backup),
+    ...(run.backup ? fact("To read it", `git diff ${run.base_commit.slice(0, 10)}..${run.backup}`) : []),
   );
   byId("prompt").textContent = plain(run.prompt);
 }
@@ -203,7 +204,7 @@ function words(event) {
     case "tool_use": return ["tool", `${event.tool} ${event.summary}`, "code"];
     case "tool_result": return [event.is_error ? "failed" : "result", event.text, event.is_error ? "code bad" : "code"];
     case "agent_retry": return ["retry", event.text, ""];
-    case "agent_ended": return ["ended", event.stderr ? `${event.exit}\n${event.stderr}` : event.exit, event.stderr ? "bad" : ""];
+    case "agent_ended": return ["ended", event.stderr ? `${event.exit}\n${event.stderr}` : event.exit, ""]; // whether that was bad, the status says
     case "committed": return ["commit", `${event.commit.slice(0, 10)} ${changes(event.files, event.insertions, event.deletions)}`, ""];
     case "note": return ["note", event.text, ""];
     default: return [event.kind, "", ""];
@@ -295,7 +296,12 @@ function route() {
   close();
   say("");
   const id = decodeURIComponent(location.hash.slice(1));
-  const opening = /^r[0-9a-z]{10}$/.test(id) ? openRun(id, mine) : openList(mine);
+  // Asked first: a refusal, which is no fault here, would stand in the browser's console as one.
+  const opening = ask("/api/session").then(({ signed_in }) => {
+    if (!signed_in) throw new SignedOut();
+    if (mine !== view) return undefined;
+    return /^r[0-9a-z]{10}$/.test(id) ? openRun(id, mine) : openList(mine);
+  });
   opening.catch((error) => { if (mine === view) fail(error); });
 }
 

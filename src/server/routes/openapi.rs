@@ -18,6 +18,7 @@ use crate::server::wire;
     ),
     paths(
         status::health,
+        status::session,
         status::status,
         links::make,
         links::sign_in,

@@ -17,7 +17,7 @@ use crate::runs::NewRun;
 use crate::server::App;
 use crate::server::reply::{ApiError, ApiResult, Body, RequestError};
 use crate::server::route::{Access, Route};
-use crate::server::wire::{CreateRun, ErrorAnswer, RunAnswer, RunList};
+use crate::server::wire::{CreateRun, ErrorAnswer, RunAnswer, RunList, backup_diff};
 use crate::store::StoreError;
 
 /// How many runs a list holds when nobody says how many.
@@ -32,8 +32,13 @@ pub enum RunRequestError {
     #[error("there is no run `{0}`")]
     Unknown(RunId),
     /// It has none yet.
-    #[error("run `{0}` has no diff")]
-    NoDiff(RunId),
+    #[error("run `{run}` has no diff")]
+    NoDiff {
+        /// The run.
+        run: RunId,
+        /// The command that shows its backup, when there is one.
+        backup: Option<String>,
+    },
     /// The diff cannot be read.
     #[error("the diff of run `{run}` cannot be read")]
     Diff {
@@ -48,14 +53,17 @@ impl Explain for RunRequestError {
     fn code(&self) -> &'static str {
         match self {
             Self::Unknown(_) => "run-unknown",
-            Self::NoDiff(_) => "diff-none",
+            Self::NoDiff { .. } => "diff-none",
             Self::Diff { .. } => "diff-unreadable",
         }
     }
     fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown(_) => Some("`worca runs` lists the runs".into()),
-            Self::NoDiff(_) => Some("a run has a diff once its work is committed".into()),
+            Self::NoDiff { backup: Some(read), .. } => {
+                Some(format!("a backup holds its work; in the repository, run `{read}`"))
+            }
+            Self::NoDiff { backup: None, .. } => Some("a run has a diff once its work is committed".into()),
             Self::Diff { .. } => None,
         }
     }
@@ -157,15 +165,18 @@ pub async fn stop(State(app): State<App>, RunPath(id): RunPath) -> ApiResult<Sta
     (status = 404, body = ErrorAnswer),
 ))]
 pub async fn diff(State(app): State<App>, RunPath(id): RunPath) -> ApiResult<Response> {
-    if app.store().run(&id).await?.is_none() {
+    let Some(run) = app.store().run(&id).await? else {
         return Err(RunRequestError::Unknown(id).into());
-    }
+    };
     match tokio::fs::File::open(app.runs().diff_file(&id)).await {
         Ok(file) => {
             let kind = HeaderValue::from_static("text/plain; charset=utf-8");
             Ok(([(header::CONTENT_TYPE, kind)], Bytes::from_stream(ReaderStream::new(file))).into_response())
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(RunRequestError::NoDiff(id).into()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let backup = run.end.backup.map(|backup| backup_diff(&run.base_commit, &backup));
+            Err(RunRequestError::NoDiff { run: id, backup }.into())
+        }
         Err(source) => Err(RunRequestError::Diff { run: id, source }.into()),
     }
 }

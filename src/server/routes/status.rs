@@ -1,20 +1,29 @@
-//! Whether core answers (open, and nothing more than that), and how it is doing.
+//! Whether core answers and whether the caller is signed in (open, and nothing more than that), and how core is
+//! doing.
 
 use std::time::Instant;
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::routing::get;
 
 use crate::server::App;
+use crate::server::gate;
 use crate::server::reply::ApiResult;
 use crate::server::route::{Access, Route};
-use crate::server::wire::{ErrorAnswer, HealthAnswer, StatusAnswer};
+use crate::server::wire::{ErrorAnswer, HealthAnswer, SessionAnswer, StatusAnswer};
 
 /// Says that core answers.
 #[utoipa::path(get, path = "/health", responses((status = 200, body = HealthAnswer)))]
 pub async fn health() -> Json<HealthAnswer> {
     Json(HealthAnswer { status: "ok".into() })
+}
+
+/// Says whether the caller is signed in. Open, so that a page that is not need not fail to learn it.
+#[utoipa::path(get, path = "/api/session", responses((status = 200, body = SessionAnswer)))]
+pub async fn session(State(app): State<App>, headers: HeaderMap) -> Json<SessionAnswer> {
+    Json(SessionAnswer { signed_in: gate::may_read(&app, &headers) })
 }
 
 /// Says how core is doing.
@@ -42,6 +51,7 @@ fn number(count: usize) -> u64 {
 pub fn routes() -> Vec<Route> {
     vec![
         Route::get("/health", Access::Open, get(health)),
+        Route::get("/api/session", Access::Open, get(session)),
         Route::get("/api/status", Access::Read, get(status)),
     ]
 }

@@ -32,6 +32,23 @@ async fn a_link_signs_a_browser_in_once() {
 }
 
 #[tokio::test]
+async fn a_page_learns_without_an_error_whether_it_is_signed_in() {
+    let core = TestCore::start().await;
+    let cookie = core.cookie().await;
+    let foreign = [("cookie", cookie.as_str()), ("sec-fetch-site", "cross-site")];
+    for (headers, signed_in) in [
+        (&[][..], false),
+        (&[("cookie", "worca_session_1=x")][..], false),
+        (&foreign[..], false),
+        (&[("cookie", cookie.as_str())][..], true),
+    ] {
+        let answer = core.get("/api/session", headers).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(answer.json(), serde_json::json!({ "signed_in": signed_in }), "{headers:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_or_missing_link_signs_nobody_in() {
     let core = TestCore::start().await;
     for path in ["/sign-in", "/sign-in?token=", "/sign-in?token=x", "/sign-in?x=y&token=%00"] {

@@ -73,6 +73,12 @@ async fn a_diff_is_served_as_plain_text_once_there_is_one() {
     let id = core.run().await;
     let path = format!("/api/runs/{id}/diff");
     assert_eq!(core.get(&path, &token).await.code(), "diff-none");
+    let backup = format!("refs/worca/backup/{id}/1");
+    let end = RunEnd { backup: Some(backup.clone()), ..RunEnd::default() };
+    core.store().set_run_end(&id, end).await.unwrap();
+    let refused = core.get(&path, &token).await.json();
+    let hint = refused["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains(&format!("`git diff 1111111111..{backup}`")), "{hint}");
     let file = core.app.runs().diff_file(&id);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, "+<script>alert(1)</script>\n").unwrap();
