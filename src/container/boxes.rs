@@ -20,6 +20,11 @@ const STATE_BYTES: u64 = 256 * 1024;
 /// How long a command waits for another one that works on the same box.
 const LOCK_TIME: Duration = Duration::from_secs(10);
 
+/// ` --name NAME` for the command lines of hints; nothing for the box that is meant without it.
+pub fn flag(name: &str) -> String {
+    if name == DEFAULT_NAME { String::new() } else { format!(" --name {name}") }
+}
+
 /// A box on this host.
 #[derive(Debug, Clone)]
 pub struct BoxFiles {

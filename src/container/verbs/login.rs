@@ -112,7 +112,7 @@ pub async fn login(
     let keys = job.running(&engine, KEYS).await?;
     let _held = tokio::task::block_in_place(|| job.files.lock("login"))?;
     let environment = tokio::task::block_in_place(|| prepare::environment(job.host, &job.files))?;
-    let user = prepare::user_in(&environment)
+    let user = prepare::user_in(&environment)?
         .map_or_else(|| "1000:1000".into(), |user| format!("{}:{}", user.uid, user.gid));
     let spec = set_up(job.files.name(), &keys.image, user);
     let address_file = job.files.login_url();

@@ -22,6 +22,7 @@ pub mod pull;
 pub mod run;
 pub mod status;
 pub mod up;
+pub mod vault;
 
 /// The service that runs core.
 pub const CORE: &str = "core";
@@ -121,8 +122,7 @@ impl Explain for NotUp {
     }
     fn hint(&self) -> Option<String> {
         let (Self::Absent(name) | Self::Stopped { name, .. }) = self;
-        let named =
-            if name == super::boxes::DEFAULT_NAME { String::new() } else { format!(" --name {name}") };
+        let named = super::boxes::flag(name);
         Some(format!("bring it up with `worca container up{named}`"))
     }
     fn exit(&self) -> Exit {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Job, prepare, up};
+use super::{Job, prepare, up, vault};
 use crate::failure::Failure;
 
 /// An image that was fetched.
@@ -22,6 +22,7 @@ pub async fn pull(job: &Job<'_>) -> Result<Vec<Pulled>, Failure> {
     let engine = job.connect().await?;
     if !job.files.exists() {
         let _held = tokio::task::block_in_place(|| job.files.lock("box"))?;
+        vault::check(job, &engine, false).await?;
         let capacity = engine.capacity().await.ok();
         tokio::task::block_in_place(|| {
             prepare::prepare(job, &prepare::Changes::default(), Some(&engine), capacity)

@@ -72,11 +72,7 @@ impl Explain for RunError {
         match self {
             Self::NoProject { .. } => Some("give the path of an existing folder".into()),
             Self::Outside { path, name, mounted } => {
-                let named = if name == crate::container::boxes::DEFAULT_NAME {
-                    String::new()
-                } else {
-                    format!(" --name {name}")
-                };
+                let named = crate::container::boxes::flag(name);
                 let now = if mounted.is_empty() {
                     "nothing is mounted yet".into()
                 } else {

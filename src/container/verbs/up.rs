@@ -7,9 +7,9 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use serde::Serialize;
 
-use super::Job;
 use super::link::{Link, link};
 use super::prepare::{self, Changes};
+use super::{Job, vault};
 use crate::container::compose::rules::Sealed;
 use crate::container::engine::apply::ApplyError;
 use crate::container::engine::credentials::{credentials, helper_time};
@@ -129,15 +129,31 @@ pub async fn up(job: &Job<'_>, changes: &Changes, patience: Duration) -> Result<
     let engine = job.connect().await?;
     check_engine(job, &engine)?;
     let capacity = if job.files.env().exists() { None } else { engine.capacity().await.ok() };
-    let prepared = tokio::task::block_in_place(|| prepare::prepare(job, changes, Some(&engine), capacity))?;
-    let project = tokio::task::block_in_place(|| prepare::load(job, Some(&engine)))?;
-    let (found, images) = tokio::join!(engine.look(job.files.name()), images(job, &engine, &project));
-    let (found, images) = (found?, images?);
-    let wanted = wanted(&project, &origin(job, &project, &images))?;
-    let plan = plan(&wanted, &found)?;
-    tokio::task::block_in_place(|| check_sources(&project))?;
-    check_ports(job, &engine, &wanted, &plan, &found)?;
+    vault::check(job, &engine, changes.new_vault).await?;
+    let before = tokio::task::block_in_place(|| prepare::Texts::of(&job.files, changes))?;
+    let checked = async {
+        let prepared =
+            tokio::task::block_in_place(|| prepare::prepare(job, changes, Some(&engine), capacity))?;
+        let project = tokio::task::block_in_place(|| prepare::load(job, Some(&engine)))?;
+        let (found, images) = tokio::join!(engine.look(job.files.name()), images(job, &engine, &project));
+        let (found, images) = (found?, images?);
+        let wanted = wanted(&project, &origin(job, &project, &images))?;
+        let plan = plan(&wanted, &found)?;
+        tokio::task::block_in_place(|| check_sources(&project))?;
+        check_ports(job, &engine, &wanted, &plan, &found)?;
+        Ok::<_, Failure>((prepared, project, found, wanted, plan))
+    };
+    let (prepared, project, found, wanted, plan) = match checked.await {
+        Ok(checked) => checked,
+        Err(failure) => {
+            tokio::task::block_in_place(|| before.put_back())?;
+            return Err(failure);
+        }
+    };
     if let Err(error) = engine.apply(&wanted, &plan, job.report, patience).await {
+        if matches!(error, ApplyError::Engine(EngineError::PortTaken { .. })) {
+            tokio::task::block_in_place(|| before.put_back())?;
+        }
         return Err(explained(&engine, error).await);
     }
     if !(plan.is_empty() && all_ready(&wanted, &found)) {
