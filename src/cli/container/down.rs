@@ -55,7 +55,7 @@ pub(super) async fn run(job: &Job<'_>, args: DownArgs) -> Result<Exit, Failure> 
     }
     let done = down(job, args.volumes).await?;
     if args.json {
-        print_json(&done);
+        print_json(&done)?;
     } else if done.removed.is_empty() {
         say(&format!("the box `{}` was not up", done.name));
     } else {

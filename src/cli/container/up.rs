@@ -8,6 +8,7 @@ use console::style;
 
 use super::down::confirm;
 use super::{print, print_json, say};
+use crate::container::boxes::named;
 use crate::container::verbs::Job;
 use crate::container::verbs::prepare::Changes;
 use crate::container::verbs::up::{PATIENCE, up};
@@ -75,12 +76,12 @@ pub(super) async fn run(job: &Job<'_>, args: UpArgs) -> Result<Exit, Failure> {
     let changes = Changes { new_vault: args.new_vault, ..args.flags.changes() };
     let done = up(job, &changes, Duration::from_secs(args.wait)).await?;
     if args.json {
-        print_json(&done);
+        print_json(&done)?;
         return Ok(Exit::Done);
     }
     say(if done.changed { "the box is up" } else { "the box is up; nothing changed" });
     if done.projects.is_empty() {
-        say("no project is mounted yet: `worca container up --project DIR`");
+        say(&named("no project is mounted yet: `worca container up --project DIR`", job.files.name()));
     }
     match &done.link {
         Some(link) => {
@@ -89,9 +90,9 @@ pub(super) async fn run(job: &Job<'_>, args: UpArgs) -> Result<Exit, Failure> {
                 style(&done.url).bold(),
                 link.expires_in_seconds / 60
             ));
-            print(&link.url);
+            print(&link.url)?;
         }
-        None => print(&done.url),
+        None => print(&done.url)?,
     }
     Ok(Exit::Done)
 }

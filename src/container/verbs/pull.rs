@@ -21,7 +21,7 @@ pub struct Pulled {
 pub async fn pull(job: &Job<'_>) -> Result<Vec<Pulled>, Failure> {
     let engine = job.connect().await?;
     if !job.files.exists() {
-        let _held = tokio::task::block_in_place(|| job.files.lock("box"))?;
+        let _held = tokio::task::block_in_place(|| job.hold())?;
         vault::check(job, &engine, false).await?;
         let capacity = engine.capacity().await.ok();
         tokio::task::block_in_place(|| {
@@ -35,6 +35,12 @@ pub async fn pull(job: &Job<'_>) -> Result<Vec<Pulled>, Failure> {
     references.dedup();
     let mut pulled = Vec::new();
     for reference in references {
+        if let Some(info) = engine.image(&reference).await?.filter(|info| info.built_here) {
+            job.report
+                .note(&format!("`{reference}` was built here and is in no registry; it is there and stays"));
+            pulled.push(Pulled { reference, id: info.id });
+            continue;
+        }
         let info = up::pull(job, &engine, &reference).await?;
         pulled.push(Pulled { reference, id: info.id });
     }

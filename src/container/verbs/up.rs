@@ -7,9 +7,9 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use serde::Serialize;
 
-use super::link::{Link, link};
+use super::link::{Link, link, tell_runs};
 use super::prepare::{self, Changes};
-use super::{Job, vault};
+use super::{CORE, Job, vault};
 use crate::container::compose::rules::Sealed;
 use crate::container::engine::apply::ApplyError;
 use crate::container::engine::credentials::{credentials, helper_time};
@@ -125,7 +125,7 @@ impl Explain for UpError {
 /// # Errors
 /// When anything on the way fails. What was done by then stays, and a further call goes on from there.
 pub async fn up(job: &Job<'_>, changes: &Changes, patience: Duration) -> Result<Up, Failure> {
-    let _held = tokio::task::block_in_place(|| job.files.lock("box"))?;
+    let _held = tokio::task::block_in_place(|| job.hold())?;
     let engine = job.connect().await?;
     check_engine(job, &engine)?;
     let capacity = if job.files.env().exists() { None } else { engine.capacity().await.ok() };
@@ -150,6 +150,11 @@ pub async fn up(job: &Job<'_>, changes: &Changes, patience: Duration) -> Result<
             return Err(failure);
         }
     };
+    let core = found.containers.iter().find(|one| one.ours && !one.one_off && one.service == CORE);
+    let goes = |step: &Step| matches!(step, Step::RemoveContainer { id, .. } if core.is_some_and(|core| &core.id == id));
+    if plan.steps.iter().any(goes) {
+        tell_runs(job, &found.containers).await;
+    }
     if let Err(error) = engine.apply(&wanted, &plan, job.report, patience).await {
         if matches!(error, ApplyError::Engine(EngineError::PortTaken { .. })) {
             tokio::task::block_in_place(|| before.put_back())?;
