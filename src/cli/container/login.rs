@@ -43,6 +43,8 @@ enum AskError {
     NoTerminal,
     #[error("no key was given")]
     NoKey,
+    #[error("what was given does not begin as a key does")]
+    Unlike,
     #[error("what was given is no key")]
     NotOne(#[source] CheckCredentialError),
     #[error("the key cannot be read")]
@@ -53,7 +55,7 @@ impl Explain for AskError {
     fn code(&self) -> &'static str {
         match self {
             Self::NoTerminal => "login-no-terminal",
-            Self::NoKey | Self::NotOne(_) => "login-no-key",
+            Self::NoKey | Self::NotOne(_) | Self::Unlike => "login-no-key",
             Self::Input(_) => "login-input",
         }
     }
@@ -61,7 +63,7 @@ impl Explain for AskError {
         let key = "save an API key from standard input: `worca container login --api-key < key.txt`";
         Some(match self {
             Self::NoTerminal => format!("run it in a terminal, or {key}"),
-            Self::NotOne(_) => format!("copy the whole key, and nothing else; {key}"),
+            Self::NotOne(_) | Self::Unlike => format!("copy the whole key, and nothing else; {key}"),
             Self::NoKey | Self::Input(_) => key.into(),
         })
     }
@@ -83,7 +85,11 @@ pub(super) async fn run(job: &Job<'_>, args: LoginArgs) -> Result<Exit, Failure>
     }
     if args.api_key {
         let key = ask_key().await?;
-        credential::check(&key, None).map_err(AskError::NotOne)?;
+        credential::check(&key, None).map_err(|error| match error {
+            // That error's own sentence is about an option that this command does not have.
+            CheckCredentialError::Unknown => AskError::Unlike,
+            error => AskError::NotOne(error),
+        })?;
         login::save_api_key(job, &key).await?;
         say("the key is saved in the key service");
         return Ok(Exit::Done);

@@ -65,7 +65,7 @@ enum Command {
 pub async fn run(args: ContainerArgs) -> Result<Exit, Failure> {
     let name = args.name.clone();
     carry_out(args).await.map_err(|failure| match failure.hint() {
-        Some(hint) if named(&hint, &name) != hint => Named::of(failure, named(&hint, &name)).into(),
+        Some(hint) if named(&hint, &name) != hint => Named::of(&failure, named(&hint, &name)).into(),
         _ => failure,
     })
 }
@@ -88,7 +88,7 @@ struct Named {
 struct Cause(String);
 
 impl Named {
-    fn of(failure: Failure, hint: String) -> Self {
+    fn of(failure: &Failure, hint: String) -> Self {
         let sentence = failure.sentence();
         let shown = failure.render();
         let causes = shown.split_once("\n  because: ").map(|(_, causes)| causes);

@@ -26,7 +26,7 @@ pub async fn down(job: &Job<'_>, volumes: bool) -> Result<Down, Failure> {
         false => None,
     };
     let engine = job.connect().await?;
-    tell_runs(job, &engine.look_at_containers(job.files.name()).await?).await;
+    tell_runs(job, &engine.look_at_containers(job.files.name()).await?, !volumes).await;
     let removed = engine.take_down(job.files.name(), volumes, job.report).await?;
     if volumes && job.files.state().exists() {
         // Nothing of the box is on that engine any more, so the next `up` may choose another.

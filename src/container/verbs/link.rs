@@ -26,7 +26,7 @@ pub struct Link {
 }
 
 /// Says how many runs are at work before core ends under them. Best effort: a core that does not answer has none to tell.
-pub async fn tell_runs(job: &Job<'_>, containers: &[FoundContainer]) {
+pub async fn tell_runs(job: &Job<'_>, containers: &[FoundContainer], kept: bool) {
     #[derive(Deserialize)]
     struct Status {
         alive_runs: u64,
@@ -40,7 +40,8 @@ pub async fn tell_runs(job: &Job<'_>, containers: &[FoundContainer]) {
     let client = client.with_bearer(token).with_time_limit(STATUS_TIME);
     if let Ok(Status { alive_runs: count @ 1.. }) = client.get("/api/status").await {
         let runs = if count == 1 { "1 run is".into() } else { format!("{count} runs are") };
-        job.report.warn(&format!("{runs} interrupted; the work so far is kept"));
+        let work = if kept { "the work so far is kept" } else { "the work goes with the volumes" };
+        job.report.warn(&format!("{runs} interrupted; {work}"));
     }
 }
 

@@ -153,7 +153,7 @@ pub async fn up(job: &Job<'_>, changes: &Changes, patience: Duration) -> Result<
     let core = found.containers.iter().find(|one| one.ours && !one.one_off && one.service == CORE);
     let goes = |step: &Step| matches!(step, Step::RemoveContainer { id, .. } if core.is_some_and(|core| &core.id == id));
     if plan.steps.iter().any(goes) {
-        tell_runs(job, &found.containers).await;
+        tell_runs(job, &found.containers, true).await;
     }
     if let Err(error) = engine.apply(&wanted, &plan, job.report, patience).await {
         if matches!(error, ApplyError::Engine(EngineError::PortTaken { .. })) {
