@@ -36,7 +36,8 @@ pub fn named(text: &str, name: &str) -> String {
     let parts =
         text.split('`').enumerate().map(|(index, part)| match part.strip_prefix("worca container ") {
             Some(rest) if index % 2 == 1 && !part.contains("--name ") => {
-                format!("worca container --name {name} {rest}")
+                let (verb, more) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
+                format!("worca container {verb} --name {name}{more}")
             }
             _ => part.to_owned(),
         });
@@ -325,7 +326,7 @@ mod tests {
         let text =
             "see `worca container logs keys`, `worca container down --name x` or worca container `docker ps`";
         assert_eq!(named(text, DEFAULT_NAME), text);
-        let wanted = text.replace("container logs", "container --name second logs");
+        let wanted = text.replace("container logs", "container logs --name second");
         assert_eq!(named(text, "second"), wanted);
         assert_eq!(named(&wanted, "second"), wanted);
     }
