@@ -17,8 +17,32 @@ pub const DEFAULT_NAME: &str = "worca";
 const STATE_VERSION: u32 = 1;
 /// `state.yaml` is a list of folders; more is not one.
 const STATE_BYTES: u64 = 256 * 1024;
+/// After which a command that waits says so.
+const TELL_TIME: Duration = Duration::from_millis(500);
 /// How long a command waits for another one that works on the same box.
 const LOCK_TIME: Duration = Duration::from_secs(10);
+
+/// ` --name NAME` for the command lines of hints; nothing for the box that is meant without it.
+pub fn flag(name: &str) -> String {
+    if name == DEFAULT_NAME { String::new() } else { format!(" --name {name}") }
+}
+
+/// The text with the name of the box in each command line of ours that does not say it yet; command lines stand in
+/// backticks.
+pub fn named(text: &str, name: &str) -> String {
+    if name == DEFAULT_NAME {
+        return text.to_owned();
+    }
+    let parts =
+        text.split('`').enumerate().map(|(index, part)| match part.strip_prefix("worca container ") {
+            Some(rest) if index % 2 == 1 && !part.contains("--name ") => {
+                let (verb, more) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
+                format!("worca container {verb} --name {name}{more}")
+            }
+            _ => part.to_owned(),
+        });
+    parts.collect::<Vec<_>>().join("`")
+}
 
 /// A box on this host.
 #[derive(Debug, Clone)]
@@ -185,11 +209,19 @@ impl BoxFiles {
     /// # Errors
     /// When another command holds it all that time, or the folder cannot be made.
     pub fn lock(&self, what: &'static str) -> Result<BoxLock, BoxError> {
+        self.lock_telling(what, &|| {})
+    }
+    /// The same, which calls `waits` once when it has waited for a moment.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn lock_telling(&self, what: &'static str, waits: &dyn Fn()) -> Result<BoxLock, BoxError> {
         self.make_folder()?;
         let path = self.folder.join(format!("{what}.lock"));
         let mut options = File::options();
         options.create(true).truncate(false).write(true);
         let file = options.open(&path).map_err(files::failed("open", &path))?;
+        let mut tell_at = Some(Instant::now() + TELL_TIME);
         let until = Instant::now() + if what == "login" { Duration::ZERO } else { LOCK_TIME };
         loop {
             match file.try_lock() {
@@ -197,7 +229,13 @@ impl BoxFiles {
                 Err(TryLockError::WouldBlock) if Instant::now() >= until => {
                     return Err(BoxError::Busy(self.name().into()));
                 }
-                Err(TryLockError::WouldBlock) => pause(),
+                Err(TryLockError::WouldBlock) => {
+                    if tell_at.is_some_and(|at| Instant::now() >= at) {
+                        tell_at = None;
+                        waits();
+                    }
+                    pause();
+                }
                 Err(TryLockError::Error(error)) => return Err(files::failed("lock", &path)(error).into()),
             }
         }
@@ -281,6 +319,16 @@ mod tests {
             );
             assert_eq!(std::fs::read_to_string(files.state()).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn a_hint_names_the_box_that_is_worked_on_once() {
+        let text =
+            "see `worca container logs keys`, `worca container down --name x` or worca container `docker ps`";
+        assert_eq!(named(text, DEFAULT_NAME), text);
+        let wanted = text.replace("container logs", "container logs --name second");
+        assert_eq!(named(text, "second"), wanted);
+        assert_eq!(named(&wanted, "second"), wanted);
     }
 
     #[test]

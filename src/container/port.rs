@@ -56,8 +56,8 @@ impl Explain for PortTaken {
     }
     fn hint(&self) -> Option<String> {
         let other = format!(
-            "choose another port: `worca container up --name {} --port {}`",
-            self.name,
+            "choose another port: `worca container up{} --port {}`",
+            super::boxes::flag(&self.name),
             self.port.wrapping_add(1).max(1024)
         );
         Some(match &self.holder {

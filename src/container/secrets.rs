@@ -26,16 +26,20 @@ pub struct Owner {
 }
 
 /// Makes the secrets that are missing: the folder 0700, each file 0600, each whole or not at all. When this process
-/// is root, the files belong to `owner`, who reads them inside. Those that are there keep their value.
+/// is root, the files belong to `owner`, who reads them inside. Those that are there keep their value; without
+/// `vault_key` a missing key of the vault stays missing.
 ///
 /// # Errors
 /// When a file cannot be written or given away.
-pub fn ensure(files: &BoxFiles, owner: Owner) -> Result<(), FileError> {
+pub fn ensure(files: &BoxFiles, owner: Owner, vault_key: bool) -> Result<(), FileError> {
     let folder = files.secrets();
     std::fs::create_dir_all(&folder).map_err(files::failed("make the folder", &folder))?;
     protect(&folder, 0o700)?;
     for (name, standard) in [(CORE_TOKEN, false), (CONTROL, false), (VAULT_KEY, true)] {
         let path = folder.join(name);
+        if name == VAULT_KEY && !vault_key && !path.exists() {
+            continue;
+        }
         let mut bytes = zeroize::Zeroizing::new([0u8; 32]);
         getrandom::fill(bytes.as_mut_slice())
             .map_err(|error| files::failed("make", &path)(std::io::Error::other(error.to_string())))?;
@@ -109,7 +113,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let files = BoxFiles::open(&Home::at(folder.path()), "worca").unwrap();
         let owner = Owner { uid: 1234, gid: 1234 };
-        ensure(&files, owner).unwrap();
+        ensure(&files, owner, true).unwrap();
         let values: Vec<String> = [CORE_TOKEN, CONTROL, VAULT_KEY]
             .iter()
             .map(|n| read(&files, n).unwrap().expose().to_owned())
@@ -123,7 +127,7 @@ mod tests {
             assert!(!rustix::process::geteuid().is_root() || found.uid() == 1234, "{name}");
         }
         assert_eq!(STANDARD.decode(&values[2]).unwrap().len(), 32);
-        ensure(&files, owner).unwrap();
+        ensure(&files, owner, true).unwrap();
         let again: Vec<String> = [CORE_TOKEN, CONTROL, VAULT_KEY]
             .iter()
             .map(|n| read(&files, n).unwrap().expose().to_owned())
@@ -131,5 +135,8 @@ mod tests {
         assert_eq!(values, again);
         assert_eq!(stamps, [CORE_TOKEN, CONTROL].map(|n| stamp(&files.secrets().join(n))));
         assert_eq!(std::fs::read_dir(files.secrets()).unwrap().count(), 3, "a draft was left behind");
+        std::fs::remove_file(files.secrets().join(VAULT_KEY)).unwrap();
+        ensure(&files, owner, false).unwrap();
+        assert!(!files.secrets().join(VAULT_KEY).exists());
     }
 }

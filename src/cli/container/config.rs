@@ -18,6 +18,6 @@ pub(super) struct ConfigArgs {
 }
 
 pub(super) fn run(job: &Job<'_>, args: &ConfigArgs) -> Result<Exit, Failure> {
-    print(config::config(job, args.json)?.trim_end());
+    print(config::config(job, args.json)?.trim_end())?;
     Ok(Exit::Done)
 }

@@ -22,7 +22,7 @@ pub(super) struct DoctorArgs {
 pub(super) async fn run(job: &Job<'_>, args: DoctorArgs) -> Result<Exit, Failure> {
     let report = doctor(job).await;
     if args.json {
-        print_json(&report);
+        print_json(&report)?;
     } else {
         for check in &report.checks {
             let mark = match check.finding {
@@ -30,9 +30,9 @@ pub(super) async fn run(job: &Job<'_>, args: DoctorArgs) -> Result<Exit, Failure
                 Finding::Note => style("note").cyan(),
                 Finding::Bad => style("BAD ").red().bold(),
             };
-            print(&format!("{mark} {:10} {}", check.name, check.sentence));
+            print(&format!("{mark} {:10} {}", check.name, check.sentence))?;
             if let Some(remedy) = &check.remedy {
-                print(&format!("                → {remedy}"));
+                print(&format!("                → {remedy}"))?;
             }
         }
     }

@@ -25,13 +25,13 @@ pub(super) struct DownArgs {
     json: bool,
 }
 
-/// The volumes were not given up.
+/// What cannot come back was not given up.
 #[derive(Debug, thiserror::Error)]
-enum Unconfirmed {
-    #[error("removing the volumes of the box `{0}` was not confirmed")]
-    No(String),
-    #[error("`--volumes` asks on the terminal, and there is none")]
-    NoTerminal,
+pub(super) enum Unconfirmed {
+    #[error("removing {1} of the box `{0}` was not confirmed")]
+    No(String, &'static str),
+    #[error("`{0}` asks on the terminal, and there is none")]
+    NoTerminal(&'static str),
 }
 
 impl Explain for Unconfirmed {
@@ -39,23 +39,23 @@ impl Explain for Unconfirmed {
         "not-confirmed"
     }
     fn hint(&self) -> Option<String> {
-        Some("`--yes` confirms it; without `--volumes` runs and keys stay".into())
+        Some("`--yes` confirms it; without that option nothing is removed that cannot come back".into())
     }
     fn exit(&self) -> Exit {
         match self {
-            Self::No(_) => Exit::Failed,
-            Self::NoTerminal => Exit::Usage,
+            Self::No(..) => Exit::Failed,
+            Self::NoTerminal(_) => Exit::Usage,
         }
     }
 }
 
 pub(super) async fn run(job: &Job<'_>, args: DownArgs) -> Result<Exit, Failure> {
     if args.volumes && !args.yes {
-        confirm(job.files.name())?;
+        confirm(job.files.name(), "--volumes", "every run, worktree and saved key")?;
     }
     let done = down(job, args.volumes).await?;
     if args.json {
-        print_json(&done);
+        print_json(&done)?;
     } else if done.removed.is_empty() {
         say(&format!("the box `{}` was not up", done.name));
     } else {
@@ -68,14 +68,13 @@ pub(super) async fn run(job: &Job<'_>, args: DownArgs) -> Result<Exit, Failure> 
     Ok(Exit::Done)
 }
 
-fn confirm(name: &str) -> Result<(), Unconfirmed> {
+/// Asks for the name of the box before `what` of it goes.
+pub(super) fn confirm(name: &str, flag: &'static str, what: &'static str) -> Result<(), Unconfirmed> {
     let terminal = Term::stderr();
     if !terminal.is_term() || !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
-        return Err(Unconfirmed::NoTerminal);
+        return Err(Unconfirmed::NoTerminal(flag));
     }
-    say(&format!(
-        "this removes every run, worktree and saved key of the box `{name}`. Type its name to go on:"
-    ));
+    say(&format!("this removes {what} of the box `{name}`. Type its name to go on:"));
     let answer = terminal.read_line().unwrap_or_default();
-    if answer.trim() == name { Ok(()) } else { Err(Unconfirmed::No(name.to_owned())) }
+    if answer.trim() == name { Ok(()) } else { Err(Unconfirmed::No(name.to_owned(), what)) }
 }

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::{print, say, up::ProjectFlags};
+use crate::container::boxes::named;
 use crate::container::verbs::{Job, prepare};
 use crate::failure::{Exit, Failure};
 
@@ -15,10 +16,10 @@ pub(super) struct InitArgs {
 }
 
 pub(super) fn run(job: &Job<'_>, args: InitArgs) -> Result<Exit, Failure> {
-    let _held = job.files.lock("box")?;
+    let _held = job.hold()?;
     prepare::prepare(job, &args.flags.changes(), None, None)?;
     prepare::load(job, None)?;
-    print(&job.files.folder().display().to_string());
-    say("the files are written; `worca container up` starts the box");
+    print(&job.files.folder().display().to_string())?;
+    say(&named("the files are written; `worca container up` starts the box", job.files.name()));
     Ok(Exit::Done)
 }

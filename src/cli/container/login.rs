@@ -9,6 +9,7 @@ use super::{print, say};
 use crate::container::verbs::Job;
 use crate::container::verbs::login::{self, Person};
 use crate::failure::{Exit, Explain, Failure};
+use crate::keys::credential::{self, CheckCredentialError};
 use crate::secret::Secret;
 
 /// A key is a line; more is not one.
@@ -42,6 +43,10 @@ enum AskError {
     NoTerminal,
     #[error("no key was given")]
     NoKey,
+    #[error("what was given does not begin as a key does")]
+    Unlike,
+    #[error("what was given is no key")]
+    NotOne(#[source] CheckCredentialError),
     #[error("the key cannot be read")]
     Input(#[source] std::io::Error),
 }
@@ -50,7 +55,7 @@ impl Explain for AskError {
     fn code(&self) -> &'static str {
         match self {
             Self::NoTerminal => "login-no-terminal",
-            Self::NoKey => "login-no-key",
+            Self::NoKey | Self::NotOne(_) | Self::Unlike => "login-no-key",
             Self::Input(_) => "login-input",
         }
     }
@@ -58,6 +63,7 @@ impl Explain for AskError {
         let key = "save an API key from standard input: `worca container login --api-key < key.txt`";
         Some(match self {
             Self::NoTerminal => format!("run it in a terminal, or {key}"),
+            Self::NotOne(_) | Self::Unlike => format!("copy the whole key, and nothing else; {key}"),
             Self::NoKey | Self::Input(_) => key.into(),
         })
     }
@@ -69,7 +75,7 @@ impl Explain for AskError {
 pub(super) async fn run(job: &Job<'_>, args: LoginArgs) -> Result<Exit, Failure> {
     if args.list {
         let words: &[&str] = if args.json { &["list", "--json"] } else { &["list"] };
-        print(login::keys_command(job, words).await?.trim_end());
+        print(login::keys_command(job, words).await?.trim_end())?;
         return Ok(Exit::Done);
     }
     if let Some(slot) = &args.remove {
@@ -79,6 +85,11 @@ pub(super) async fn run(job: &Job<'_>, args: LoginArgs) -> Result<Exit, Failure>
     }
     if args.api_key {
         let key = ask_key().await?;
+        credential::check(&key, None).map_err(|error| match error {
+            // That error's own sentence is about an option that this command does not have.
+            CheckCredentialError::Unknown => AskError::Unlike,
+            error => AskError::NotOne(error),
+        })?;
         login::save_api_key(job, &key).await?;
         say("the key is saved in the key service");
         return Ok(Exit::Done);
@@ -124,7 +135,7 @@ struct Here;
 impl Person for Here {
     fn show_address(&mut self, url: &str) {
         say("\nOpen this address in a browser, sign in, and copy the code that it shows:\n");
-        print(url);
+        let _ = print(url);
         say("");
     }
     async fn ask_code(&mut self) -> Option<Secret> {

@@ -34,7 +34,10 @@ pub(super) async fn run(job: &Job<'_>, args: LogsArgs) -> Result<Exit, Failure> 
     let request = LogRequest { containers, follow: args.follow, tail: args.tail };
     let mut out = tokio::io::stdout();
     tokio::select! {
-        done = engine.logs(&request, &mut out) => done?,
+        done = engine.logs(&request, &mut out) => match done {
+            Err(error) if error.is_unread() => {}
+            done => done?,
+        },
         _ = tokio::signal::ctrl_c() => {}
     }
     Ok(Exit::Done)

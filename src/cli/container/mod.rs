@@ -2,10 +2,11 @@
 
 use clap::{Args, Subcommand};
 
-use crate::container::boxes::{BoxFiles, DEFAULT_NAME};
+use crate::container::boxes::{BoxFiles, DEFAULT_NAME, named};
+use crate::container::engine::EngineError;
 use crate::container::report::Reporter;
 use crate::container::verbs::{GitIdentity, Host, Job};
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Explain, Failure};
 use crate::git::{Git, host_person};
 use crate::home::Home;
 
@@ -62,6 +63,59 @@ enum Command {
 /// # Errors
 /// What the command reports; `main` prints it.
 pub async fn run(args: ContainerArgs) -> Result<Exit, Failure> {
+    let name = args.name.clone();
+    carry_out(args).await.map_err(|failure| match failure.hint() {
+        Some(hint) if named(&hint, &name) != hint => Named::of(&failure, named(&hint, &name)).into(),
+        _ => failure,
+    })
+}
+
+/// A failure whose hint names the box that is worked on.
+#[derive(Debug, thiserror::Error)]
+#[error("{sentence}")]
+struct Named {
+    sentence: String,
+    #[source]
+    cause: Option<Cause>,
+    code: &'static str,
+    hint: String,
+    exit: Exit,
+}
+
+/// What stood below a failure, in its own words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Cause(String);
+
+impl Named {
+    fn of(failure: &Failure, hint: String) -> Self {
+        let sentence = failure.sentence();
+        let shown = failure.render();
+        let causes = shown.split_once("\n  because: ").map(|(_, causes)| causes);
+        let causes = causes.map(|text| text.rsplit_once("\n\nhint: ").map_or(text, |(before, _)| before));
+        Self {
+            cause: causes.map(|text| Cause(text.trim_end().to_owned())),
+            code: failure.code(),
+            exit: failure.exit(),
+            sentence,
+            hint,
+        }
+    }
+}
+
+impl Explain for Named {
+    fn code(&self) -> &'static str {
+        self.code
+    }
+    fn hint(&self) -> Option<String> {
+        Some(self.hint.clone())
+    }
+    fn exit(&self) -> Exit {
+        self.exit
+    }
+}
+
+async fn carry_out(args: ContainerArgs) -> Result<Exit, Failure> {
     let home = Home::find()?;
     let files = BoxFiles::open(&home, &args.name)?;
     // Asked of git only where it is written down or shown: a second `up` must not start a process for nothing.
@@ -99,15 +153,18 @@ async fn identity() -> GitIdentity {
 }
 
 /// One JSON document on standard output.
-fn print_json(value: &impl serde::Serialize) {
-    let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    print(&text);
+fn print_json(value: &impl serde::Serialize) -> Result<(), EngineError> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| EngineError::Output(error.into()))?;
+    print(&text)
 }
 
 /// Data for standard output. A reader that has gone away is no failure of the command.
-fn print(text: &str) {
+fn print(text: &str) -> Result<(), EngineError> {
     use std::io::Write as _;
-    let _ = writeln!(std::io::stdout(), "{text}");
+    match writeln!(std::io::stdout(), "{text}").map_err(EngineError::Output) {
+        Err(error) if !error.is_unread() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// A sentence for standard error.

@@ -20,7 +20,7 @@ pub(super) async fn run(job: &Job<'_>, args: OpenArgs) -> Result<Exit, Failure> 
     let engine = job.connect().await?;
     let core = job.running(&engine, CORE).await?;
     let link = link(job, port_now(&core)).await?;
-    print(&link.url);
+    print(&link.url)?;
     if !args.print && !browser::open(&link.url) {
         say("no browser could be opened here: open the link yourself");
     }

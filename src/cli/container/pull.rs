@@ -15,7 +15,7 @@ pub(super) struct PullArgs {}
 
 pub(super) async fn run(job: &Job<'_>, _args: PullArgs) -> Result<Exit, Failure> {
     for image in verb::pull(job).await? {
-        print(&format!("{} {}", image.reference, image.id));
+        print(&format!("{} {}", image.reference, image.id))?;
     }
     Ok(Exit::Done)
 }

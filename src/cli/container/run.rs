@@ -38,7 +38,13 @@ pub(super) async fn run(job: &Job<'_>, args: RunArgs) -> Result<Exit, Failure> {
         Some(task) if !has_terminal => Feed::Bytes(task),
         _ => Feed::Ours,
     };
+    let life = engine.life(&core).await?.unwrap_or_default();
     let code = terminal::join(&engine, &command, feed).await;
+    if !matches!(code, Ok(code) if code <= 128)
+        && verb::has_ended(&engine, &core, &life, code.as_ref().ok().copied()).await
+    {
+        return Err(verb::RunError::CoreEnded(name.to_owned()).into());
+    }
     if let Some(file) = file {
         verb::forget(&engine, &core, &file).await;
     }

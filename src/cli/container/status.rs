@@ -19,20 +19,20 @@ pub(super) struct StatusArgs {
 pub(super) async fn run(job: &Job<'_>, args: StatusArgs) -> Result<Exit, Failure> {
     let status = status(job).await?;
     if args.json {
-        print_json(&status);
+        print_json(&status)?;
         return Ok(Exit::Done);
     }
-    print(&format!("box       {} ({})", status.name, status.state));
-    print(&format!("engine    {}", status.engine));
-    print(&format!("files     {}", status.folder));
+    print(&format!("box       {} ({})", status.name, status.state))?;
+    print(&format!("engine    {}", status.engine))?;
+    print(&format!("files     {}", status.folder))?;
     if let Some(url) = &status.url {
-        print(&format!("UI        {url}"));
+        print(&format!("UI        {url}"))?;
     }
     for service in &status.services {
-        print(&format!("{:9} {}, {} ({})", service.service, service.state, service.health, service.image));
+        print(&format!("{:9} {}, {} ({})", service.service, service.state, service.health, service.image))?;
     }
     for (index, project) in status.projects.iter().enumerate() {
-        print(&format!("{:9} {project}", if index == 0 { "projects" } else { "" }));
+        print(&format!("{:9} {project}", if index == 0 { "projects" } else { "" }))?;
     }
     Ok(Exit::Done)
 }

@@ -58,6 +58,7 @@ pub(super) async fn join(engine: &Engine, command: &Command, feed: Feed) -> Resu
     };
     drop(raw);
     match done {
+        Some(Err(error)) if error.is_unread() => Ok(0),
         Some(done) => Ok(done?),
         None => Ok(130),
     }

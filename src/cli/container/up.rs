@@ -6,7 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use console::style;
 
+use super::down::confirm;
 use super::{print, print_json, say};
+use crate::container::boxes::named;
 use crate::container::verbs::Job;
 use crate::container::verbs::prepare::Changes;
 use crate::container::verbs::up::{PATIENCE, up};
@@ -24,6 +26,12 @@ pub(super) struct UpArgs {
     /// Seconds that a service may take to become healthy
     #[arg(long, value_name = "SECONDS", default_value_t = PATIENCE.as_secs(), value_parser = clap::value_parser!(u64).range(1..=3600))]
     wait: u64,
+    /// Give up the saved keys of this box, when the key of their vault is lost; asks
+    #[arg(long)]
+    new_vault: bool,
+    /// Do not ask
+    #[arg(long, short, requires = "new_vault")]
+    yes: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -56,19 +64,24 @@ impl ProjectFlags {
             without: self.without_project,
             image: self.image,
             port: self.port,
+            new_vault: false,
         }
     }
 }
 
 pub(super) async fn run(job: &Job<'_>, args: UpArgs) -> Result<Exit, Failure> {
-    let done = up(job, &args.flags.changes(), Duration::from_secs(args.wait)).await?;
+    if args.new_vault && !args.yes {
+        confirm(job.files.name(), "--new-vault", "every saved key")?;
+    }
+    let changes = Changes { new_vault: args.new_vault, ..args.flags.changes() };
+    let done = up(job, &changes, Duration::from_secs(args.wait)).await?;
     if args.json {
-        print_json(&done);
+        print_json(&done)?;
         return Ok(Exit::Done);
     }
     say(if done.changed { "the box is up" } else { "the box is up; nothing changed" });
     if done.projects.is_empty() {
-        say("no project is mounted yet: `worca container up --project DIR`");
+        say(&named("no project is mounted yet: `worca container up --project DIR`", job.files.name()));
     }
     match &done.link {
         Some(link) => {
@@ -77,9 +90,9 @@ pub(super) async fn run(job: &Job<'_>, args: UpArgs) -> Result<Exit, Failure> {
                 style(&done.url).bold(),
                 link.expires_in_seconds / 60
             ));
-            print(&link.url);
+            print(&link.url)?;
         }
-        None => print(&done.url),
+        None => print(&done.url)?,
     }
     Ok(Exit::Done)
 }

@@ -247,6 +247,19 @@ impl Engine {
         }
     }
 
+    /// Removes one volume. One that is gone already is no error.
+    ///
+    /// # Errors
+    /// When the engine refuses, such as while a container uses it.
+    pub async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
+        let options = RemoveVolumeOptionsBuilder::default().build();
+        let removed = self.docker.remove_volume(name, Some(options)).await;
+        match removed.map_err(|error| EngineError::of(format!("remove volume `{name}`"), error)) {
+            Err(error) if !error.is_missing() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Takes a box away: its containers (those that run once too), its networks and, when asked, its volumes.
     /// Only what carries both labels of the box `name`. Gives what was removed, as `kind name`.
     ///
@@ -277,12 +290,7 @@ impl Engine {
             removed.push(format!("network {}", network.name));
         }
         for volume in found.volumes.iter().filter(|one| volumes && one.ours) {
-            let options = RemoveVolumeOptionsBuilder::default().build();
-            let done = self.docker.remove_volume(&volume.name, Some(options)).await;
-            match done.map_err(|error| EngineError::of(format!("remove volume `{}`", volume.name), error)) {
-                Err(error) if !error.is_missing() => return Err(error),
-                _ => {}
-            }
+            self.remove_volume(&volume.name).await?;
             report.done(&format!("volume {}", volume.name), "removed");
             removed.push(format!("volume {}", volume.name));
         }

@@ -38,6 +38,9 @@ pub enum EngineError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// What came from the engine could not be written here. A reader that has gone away is `BrokenPipe`.
+    #[error("the output cannot be written")]
+    Output(#[source] std::io::Error),
     /// A time limit passed.
     #[error("the engine took longer than {seconds} s to {what}")]
     TooSlow {
@@ -52,6 +55,10 @@ impl EngineError {
     /// Whether the engine says that the thing does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })
+    }
+    /// Whether whoever read our output has gone away, which is no failure.
+    pub fn is_unread(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe)
     }
     /// Whether the engine says that the name is in use, or the state does not allow it.
     pub fn is_conflict(&self) -> bool {
@@ -110,6 +117,7 @@ impl Explain for EngineError {
             Self::PortTaken { .. } => "port-taken",
             Self::Broken { .. } => "engine-broken",
             Self::TooSlow { .. } => "engine-too-slow",
+            Self::Output(_) => "output",
         }
     }
     fn hint(&self) -> Option<String> {
@@ -126,7 +134,7 @@ impl Explain for EngineError {
             Self::Broken { .. } | Self::TooSlow { .. } => {
                 Some("see whether the engine still runs; `worca container up` repairs what is half-made".into())
             }
-            Self::Refused { .. } => None,
+            Self::Refused { .. } | Self::Output(_) => None,
         }
     }
     fn exit(&self) -> Exit {

@@ -110,8 +110,17 @@ impl Engine {
         loop {
             tokio::select! {
                 part = from.next() => match part {
-                    Some(Ok(LogOutput::StdErr { message })) => give(output.err, &message).await.map_err(|e| broken(&what, e))?,
-                    Some(Ok(part)) => give(output.out, &part.into_bytes()).await.map_err(|e| broken(&what, e))?,
+                    Some(Ok(part)) => {
+                        let given = match part {
+                            LogOutput::StdErr { message } => give(output.err, &message).await,
+                            part => give(output.out, &part.into_bytes()).await,
+                        };
+                        if let Err(error) = given {
+                            // As the system does to a program whose reader has gone away.
+                            let _ = self.signal(&command.container, mark.as_str(), "PIPE").await;
+                            return Err(EngineError::Output(error));
+                        }
+                    }
                     Some(Err(error)) => return Err(of(error)),
                     None => break,
                 },
@@ -207,10 +216,6 @@ impl Engine {
 async fn give(to: &mut (dyn AsyncWrite + Unpin + Send), bytes: &[u8]) -> std::io::Result<()> {
     to.write_all(bytes).await?;
     to.flush().await
-}
-
-fn broken(what: &str, error: std::io::Error) -> EngineError {
-    EngineError::Broken { what: what.to_owned(), source: Box::new(error) }
 }
 
 /// Keeps the first bytes and forgets the rest.

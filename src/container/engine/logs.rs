@@ -92,7 +92,5 @@ async fn write(
         out.write_all(&text).await?;
         out.flush().await
     };
-    written
-        .await
-        .map_err(|error| EngineError::Broken { what: "write the log".into(), source: Box::new(error) })
+    written.await.map_err(EngineError::Output)
 }

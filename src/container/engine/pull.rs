@@ -26,6 +26,8 @@ pub struct ImageInfo {
     pub platform: String,
     /// It has a health check of its own.
     pub has_health: bool,
+    /// It came from no registry.
+    pub built_here: bool,
 }
 
 /// An image could not be fetched.
@@ -151,6 +153,7 @@ impl Engine {
             labels: config.labels.unwrap_or_default(),
             platform: format!("{}/{}", seen.os.unwrap_or_default(), seen.architecture.unwrap_or_default()),
             has_health: test.first().is_some_and(|first| first != "NONE"),
+            built_here: seen.repo_digests.unwrap_or_default().is_empty(),
         }))
     }
 

@@ -42,6 +42,9 @@ pub enum WaitError {
         /// Its last lines.
         last: Vec<String>,
     },
+    /// Somebody paused it.
+    #[error("container `{0}` is paused")]
+    Paused(String),
     /// The time limit passed.
     #[error("container `{name}` was not ready after {seconds} s ({state}){}", told(.last))]
     TooSlow {
@@ -73,16 +76,23 @@ impl Explain for WaitError {
             Self::Ended { .. } => "container-ended",
             Self::Unhealthy { .. } => "container-unhealthy",
             Self::TooSlow { .. } => "container-slow",
+            Self::Paused(_) => "container-paused",
             Self::Engine(error) => error.code(),
         }
     }
     fn hint(&self) -> Option<String> {
         match self {
             Self::Ended { name, .. } | Self::Unhealthy { name, .. } | Self::TooSlow { name, .. } => {
+                let ours = ["core", "keys"].into_iter().find(|one| name.ends_with(&format!("-{one}-1")));
+                let logs = ours.map_or_else(
+                    || format!("docker logs {name}"),
+                    |service| format!("worca container logs {service}"),
+                );
                 Some(format!(
-                    "`docker logs {name}` shows all of it; put the cause right, then `worca container up` goes on from here"
+                    "`{logs}` shows all of it; put the cause right, then `worca container up` goes on from here"
                 ))
             }
+            Self::Paused(name) => Some(format!("`docker unpause {name}` lets it go on")),
             Self::Engine(error) => error.hint(),
         }
     }
@@ -133,12 +143,18 @@ impl Engine {
             }
             match health.status {
                 Some(HealthStatusEnum::HEALTHY) if running => return Ok(()),
+                _ if state.paused.unwrap_or_default() => return Err(WaitError::Paused(name.into())),
+                // The engine's verdict lags behind: that of a container that was paused a moment ago is old.
+                Some(HealthStatusEnum::UNHEALTHY) if running && self.passes(name, probe).await => {
+                    return Ok(());
+                }
                 Some(HealthStatusEnum::UNHEALTHY) => {
                     let log = health.log.unwrap_or_default();
                     let check = log.last().and_then(|check| check.output.clone()).unwrap_or_default();
+                    let check = one_line(&check);
                     return Err(WaitError::Unhealthy {
                         name: name.into(),
-                        check: one_line(&check),
+                        check: if check.is_empty() { "its health check says nothing".into() } else { check },
                         last: self.last_lines(name).await,
                     });
                 }
@@ -191,6 +207,17 @@ impl Engine {
         let mounts = self.inspect(name).await?.mounts.unwrap_or_default();
         let binds = mounts.into_iter().filter(|mount| mount.typ.as_deref() == Some("bind"));
         Ok(binds.filter_map(|mount| mount.destination).collect())
+    }
+
+    /// What is the same as long as a container is the same and runs without a break; `None` when it does not run.
+    ///
+    /// # Errors
+    /// When the container is not there.
+    pub async fn life(&self, name: &str) -> Result<Option<String>, EngineError> {
+        let seen = self.inspect(name).await?;
+        let state = seen.state.unwrap_or_default();
+        let since = format!("{} {}", seen.id.unwrap_or_default(), state.started_at.unwrap_or_default());
+        Ok(state.running.unwrap_or_default().then_some(since))
     }
 
     pub(super) async fn inspect(&self, name: &str) -> Result<ContainerInspectResponse, EngineError> {

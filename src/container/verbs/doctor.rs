@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 use super::{CORE, Job, KEYS, prepare};
+use crate::container::boxes;
 use crate::container::engine::Engine;
 use crate::container::engine::discover::discover;
 use crate::container::engine::found::{FoundContainer, Health, State};
@@ -67,7 +68,10 @@ impl Checks {
     fn failure(&mut self, name: &'static str, failure: &Failure) {
         self.bad(name, failure.sentence(), failure.hint());
     }
-    fn done(self) -> Report {
+    fn done(mut self, name: &str) -> Report {
+        for remedy in self.0.iter_mut().filter_map(|check| check.remedy.as_mut()) {
+            *remedy = boxes::named(remedy, name);
+        }
         Report { good: self.0.iter().all(|check| check.finding != Finding::Bad), checks: self.0 }
     }
 }
@@ -80,7 +84,7 @@ pub async fn doctor(job: &Job<'_>) -> Report {
         Ok(found) => found,
         Err(error) => {
             checks.failure("engine", &error.into());
-            return checks.done();
+            return checks.done(job.files.name());
         }
     };
     let engine = found.engine;
@@ -105,13 +109,14 @@ pub async fn doctor(job: &Job<'_>) -> Report {
         }
         Some(Err(failure)) => {
             checks.failure("files", &failure);
-            return checks.done();
+            return checks.done(job.files.name());
         }
         None => {
             checks.bad("files", "the box has no files yet", Some("`worca container up` writes them".into()));
-            return checks.done();
+            return checks.done(job.files.name());
         }
     };
+    gone(job, &mut checks);
     if let Some(service) = project.services.get(CORE) {
         image(&engine, &service.image, &mut checks).await;
     }
@@ -119,7 +124,7 @@ pub async fn doctor(job: &Job<'_>) -> Report {
         Ok(containers) => containers,
         Err(error) => {
             checks.failure("services", &error.into());
-            return checks.done();
+            return checks.done(job.files.name());
         }
     };
     let runs = |one: &&FoundContainer| one.ours && !one.one_off && one.state == State::Running;
@@ -143,7 +148,7 @@ pub async fn doctor(job: &Job<'_>) -> Report {
         mounts(&engine, core, &mut checks).await;
         landlock(&engine, core, &mut checks).await;
     }
-    checks.done()
+    checks.done(job.files.name())
 }
 
 fn identity(job: &Job<'_>, checks: &mut Checks) {
@@ -158,6 +163,16 @@ fn identity(job: &Job<'_>, checks: &mut Checks) {
         checks.note("git", "whose name commits carry is not known", Some(remedy.into()));
     } else {
         checks.good("git", format!("commits carry {name} <{email}>"));
+    }
+}
+
+/// Remembered folders that are not there any more: the next `up` refuses to mount them.
+fn gone(job: &Job<'_>, checks: &mut Checks) {
+    let projects = job.state().map(|state| state.projects).unwrap_or_default();
+    for folder in projects.iter().filter(|folder| !std::path::Path::new(folder).is_dir()) {
+        let remedy =
+            format!("put it back, or go on without it: `worca container up --without-project {folder}`");
+        checks.bad("mounts", format!("the project `{folder}` does not exist any more"), Some(remedy));
     }
 }
 
@@ -213,7 +228,8 @@ async fn mounts(engine: &Engine, core: &FoundContainer, checks: &mut Checks) {
     if mounted.is_empty() {
         checks.note("mounts", "no project is mounted", Some("`worca container up --project DIR`".into()));
     }
-    for folder in &mounted {
+    // Those that are gone were told of.
+    for folder in mounted.iter().filter(|folder| std::path::Path::new(folder.as_str()).is_dir()) {
         // Tried by writing: permission bits do not tell what a file share or a user mapping makes of them.
         let script = "cd \"$1\" && f=$(mktemp .worca-doctor-XXXXXX) && rm -f \"$f\" && echo writable";
         let answer = say(engine, core, &["sh", "-c", script, "sh", folder.as_str()]).await;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::Job;
+use super::link::tell_runs;
 use crate::failure::Failure;
 
 /// What was taken away.
@@ -21,10 +22,11 @@ pub struct Down {
 pub async fn down(job: &Job<'_>, volumes: bool) -> Result<Down, Failure> {
     // A box without files has nobody else at them, and a name that was mistyped leaves no folder.
     let _held = match job.files.folder().exists() {
-        true => Some(tokio::task::block_in_place(|| job.files.lock("box"))?),
+        true => Some(tokio::task::block_in_place(|| job.hold())?),
         false => None,
     };
     let engine = job.connect().await?;
+    tell_runs(job, &engine.look_at_containers(job.files.name()).await?, !volumes).await;
     let removed = engine.take_down(job.files.name(), volumes, job.report).await?;
     if volumes && job.files.state().exists() {
         // Nothing of the box is on that engine any more, so the next `up` may choose another.

@@ -67,6 +67,14 @@ pub enum LoginError {
     /// The key service did not take it.
     #[error("the key service did not save the key: {0}")]
     NotSaved(String),
+    /// The key service did not do something else.
+    #[error("the key service did not {what} what is saved: {words}")]
+    NotDone {
+        /// What it was to do.
+        what: String,
+        /// What it says.
+        words: String,
+    },
 }
 
 impl Explain for LoginError {
@@ -79,6 +87,7 @@ impl Explain for LoginError {
             Self::NoToken(_) => "login-no-token",
             Self::GivenUp => "login-given-up",
             Self::NotSaved(_) => "login-not-saved",
+            Self::NotDone { .. } => "login-not-done",
         }
     }
     fn hint(&self) -> Option<String> {
@@ -90,7 +99,9 @@ impl Explain for LoginError {
                 "nothing was saved; try again, or save an API key with `worca container login --api-key`"
                     .into(),
             ),
-            Self::NotSaved(_) => Some("`worca container logs keys` shows what the key service says".into()),
+            Self::NotSaved(_) | Self::NotDone { .. } => {
+                Some("`worca container logs keys` shows what the key service says".into())
+            }
         }
     }
     fn exit(&self) -> Exit {
@@ -112,7 +123,7 @@ pub async fn login(
     let keys = job.running(&engine, KEYS).await?;
     let _held = tokio::task::block_in_place(|| job.files.lock("login"))?;
     let environment = tokio::task::block_in_place(|| prepare::environment(job.host, &job.files))?;
-    let user = prepare::user_in(&environment)
+    let user = prepare::user_in(&environment)?
         .map_or_else(|| "1000:1000".into(), |user| format!("{}:{}", user.uid, user.gid));
     let spec = set_up(job.files.name(), &keys.image, user);
     let address_file = job.files.login_url();
@@ -120,7 +131,7 @@ pub async fn login(
     let token = engine.converse(&spec, stop, talk).await;
     let _ = std::fs::remove_file(&address_file);
     let token = token?.ok_or(LoginError::GivenUp)?;
-    save(&engine, &keys.name, SLOT, "subscription", &token).await?;
+    save(&engine, &keys.name, SLOT, Some("subscription"), &token).await?;
     Ok(())
 }
 
@@ -230,10 +241,11 @@ pub async fn save(
     engine: &Engine,
     keys: &str,
     slot: &str,
-    kind: &str,
+    kind: Option<&str>,
     key: &Secret,
 ) -> Result<(), LoginError> {
-    let argv = ["worca", "keys", "put", slot, "--kind", kind];
+    let mut argv = vec!["worca", "keys", "put", slot];
+    argv.extend(kind.into_iter().flat_map(|kind| ["--kind", kind]));
     let answer = engine.ask(keys, &argv, key.expose().as_bytes(), 64 * 1024, SAVE).await?;
     if answer.code == 0 { Ok(()) } else { Err(LoginError::NotSaved(words_of(&answer.err))) }
 }
@@ -245,7 +257,9 @@ pub async fn save(
 pub async fn save_api_key(job: &Job<'_>, key: &Secret) -> Result<(), Failure> {
     let engine = job.connect().await?;
     let keys = job.running(&engine, KEYS).await?;
-    Ok(save(&engine, &keys.name, SLOT, "api-key", key).await?)
+    let _held = tokio::task::block_in_place(|| job.files.lock("login"))?;
+    // Without a kind the key service judges by the key itself, so what is none is refused.
+    Ok(save(&engine, &keys.name, SLOT, None, key).await?)
 }
 
 /// Runs `worca keys` with `arguments` in the key service and gives what it prints.
@@ -258,7 +272,8 @@ pub async fn keys_command(job: &Job<'_>, arguments: &[&str]) -> Result<String, F
     let argv: Vec<&str> = ["worca", "keys"].into_iter().chain(arguments.iter().copied()).collect();
     let answer = engine.ask(&keys.name, &argv, b"", 1024 * 1024, SAVE).await?;
     if answer.code != 0 {
-        return Err(LoginError::NotSaved(words_of(&answer.err)).into());
+        let what = arguments.first().copied().unwrap_or_default().to_owned();
+        return Err(LoginError::NotDone { what, words: words_of(&answer.err) }.into());
     }
     Ok(String::from_utf8_lossy(&answer.out).into_owned())
 }
@@ -266,6 +281,8 @@ pub async fn keys_command(job: &Job<'_>, arguments: &[&str]) -> Result<String, F
 /// Another program's complaint as one line, without anything that looks like a key.
 fn words_of(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
+    // Its hint is for somebody inside.
+    let text = text.split_once("\nhint:").map_or(&*text, |(before, _)| before);
     let words = text.split_whitespace().map(|word| if word.contains("sk-ant-") { "(a key)" } else { word });
     let text: String =
         words.collect::<Vec<_>>().join(" ").chars().filter(|c| !c.is_control()).take(400).collect();

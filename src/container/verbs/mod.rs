@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::boxes::{BoxFiles, State};
+use super::boxes::{BoxFiles, BoxLock, State};
 use super::engine::found::FoundContainer;
 use super::engine::{Engine, Surroundings, discover};
 use super::projects::Forbidden;
@@ -22,6 +22,7 @@ pub mod pull;
 pub mod run;
 pub mod status;
 pub mod up;
+pub mod vault;
 
 /// The service that runs core.
 pub const CORE: &str = "core";
@@ -121,8 +122,7 @@ impl Explain for NotUp {
     }
     fn hint(&self) -> Option<String> {
         let (Self::Absent(name) | Self::Stopped { name, .. }) = self;
-        let named =
-            if name == super::boxes::DEFAULT_NAME { String::new() } else { format!(" --name {name}") };
+        let named = super::boxes::flag(name);
         Some(format!("bring it up with `worca container up{named}`"))
     }
     fn exit(&self) -> Exit {
@@ -157,6 +157,14 @@ impl Job<'_> {
             return Err(NotUp::Stopped { name, service: service.to_owned(), state: one.state.word() }.into());
         }
         Ok(one)
+    }
+    /// Holds the box for a change, and says so when another command has it. Blocks.
+    ///
+    /// # Errors
+    /// When the other one does not end in time.
+    pub fn hold(&self) -> Result<BoxLock, Failure> {
+        let waits = || self.report.note("waiting for another `worca container` command on this box to end");
+        Ok(self.files.lock_telling("box", &waits)?)
     }
     /// What the box remembers.
     ///

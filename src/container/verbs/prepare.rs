@@ -40,6 +40,8 @@ pub struct Changes {
     pub image: Option<String>,
     /// The port of the UI.
     pub port: Option<u16>,
+    /// Take the volume of the saved keys away first.
+    pub new_vault: bool,
 }
 
 /// A box whose files are written.
@@ -81,6 +83,8 @@ pub fn prepare(
     capacity: Option<(u32, u64)>,
 ) -> Result<Prepared, Failure> {
     let files = &job.files;
+    let user = user_in(&environment(job.host, files)?)?;
+    let known = files.exists();
     let mut state = files.load_state()?;
     let mounted = mounts(job, &state, changes, engine)?;
     state.projects = mounted.iter().map(|folder| folder.as_str().to_owned()).collect();
@@ -139,12 +143,59 @@ pub fn prepare(
         .collect::<Result<Vec<_>, _>>()?;
     written |= files::write_text(&files.folder().join(write::COMPOSE_FILE), &write::compose(&name), false)?;
     written |= files::write_text(&files.folder().join(write::PROJECTS_FILE), &write::projects(&paths), true)?;
-    let environment = environment(job.host, files)?;
-    secrets::ensure(files, user_in(&environment).unwrap_or(IMAGE_USER))?;
+    let user = match user {
+        Some(user) => user,
+        None => user_in(&environment(job.host, files)?)?.unwrap_or(IMAGE_USER),
+    };
+    // Without an engine nobody can say whether a vault waits for a key that was lost; `up` looks and makes it.
+    secrets::ensure(files, user, engine.is_some() || !known)?;
     if state != files.load_state()? {
         files.save_state(&state)?;
     }
     Ok(Prepared { state, mounted, written })
+}
+
+/// The texts of a box's files before a port or an image that may turn out not to work was written into them.
+#[derive(Debug)]
+pub struct Texts(Vec<(PathBuf, Option<String>)>);
+
+impl Texts {
+    /// Those of now; none when `changes` ask for no port and no image. Blocks.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub fn of(box_files: &BoxFiles, changes: &Changes) -> Result<Self, Failure> {
+        if changes.image.is_none() && changes.port.is_none() {
+            return Ok(Self(Vec::new()));
+        }
+        let folder = box_files.folder();
+        let paths = [
+            box_files.env(),
+            box_files.state(),
+            folder.join(write::COMPOSE_FILE),
+            folder.join(write::PROJECTS_FILE),
+        ];
+        let read = |path: PathBuf| Ok((path.clone(), files::read_text(&path, COMPOSE_BYTES)?));
+        Ok(Self(paths.into_iter().map(read).collect::<Result<_, files::FileError>>()?))
+    }
+    /// Puts them back. Blocks.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub fn put_back(&self) -> Result<(), Failure> {
+        for (path, text) in &self.0 {
+            match text {
+                Some(text) => {
+                    files::write_text(path, text, !path.ends_with(write::COMPOSE_FILE))?;
+                }
+                None if path.exists() => {
+                    std::fs::remove_file(path).map_err(files::failed("remove", path))?;
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Reads the files of the box back as the project that is to be.
@@ -204,9 +255,38 @@ fn read_env(host: &Host, files: &BoxFiles, known: bool) -> Result<Option<BTreeMa
 }
 
 /// The user that the box's processes run as, as `.env` has it.
-pub fn user_in(environment: &BTreeMap<String, String>) -> Option<Owner> {
-    let number = |key: &str| environment.get(key)?.trim().parse().ok();
-    Some(Owner { uid: number("WORCA_UID")?, gid: number("WORCA_GID")? })
+///
+/// # Errors
+/// When one of the two is no number.
+pub fn user_in(environment: &BTreeMap<String, String>) -> Result<Option<Owner>, NoNumber> {
+    let number = |key: &'static str| match environment.get(key) {
+        Some(text) => {
+            let shown = || text.chars().filter(|c| !c.is_control()).take(60).collect();
+            text.trim().parse().map(Some).map_err(|_| NoNumber { key, text: shown() })
+        }
+        None => Ok(None),
+    };
+    Ok(number("WORCA_UID")?.zip(number("WORCA_GID")?).map(|(uid, gid)| Owner { uid, gid }))
+}
+
+/// A user or group of `.env` is none.
+#[derive(Debug, thiserror::Error)]
+#[error("`{key}` of `.env` (or of the environment) is `{text}`, which is no number of a user or group")]
+pub struct NoNumber {
+    key: &'static str,
+    text: String,
+}
+
+impl Explain for NoNumber {
+    fn code(&self) -> &'static str {
+        "box-user"
+    }
+    fn hint(&self) -> Option<String> {
+        Some("write the number that `id -u` (WORCA_UID) or `id -g` (WORCA_GID) prints".into())
+    }
+    fn exit(&self) -> Exit {
+        Exit::Refused
+    }
 }
 
 struct Chosen {
@@ -256,9 +336,11 @@ fn mounts(
     let forbidden = job.host.forbidden(engine);
     let mut remembered: Vec<String> = state.projects.clone();
     for folder in &changes.without {
-        let canonical = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
+        // A folder that is gone has no canonical path, and may be named from here all the same.
+        let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
+        let canonical = std::fs::canonicalize(folder).unwrap_or_else(|_| absolute.clone());
         let before = remembered.len();
-        remembered.retain(|one| Path::new(one) != canonical && Path::new(one) != folder.as_path());
+        remembered.retain(|one| Path::new(one) != canonical && Path::new(one) != absolute);
         if remembered.len() == before {
             return Err(NotMounted(folder.display().to_string()).into());
         }
@@ -360,6 +442,35 @@ pub fn port_of(project: &Sealed) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_that_is_no_number_is_refused_and_none_is_none() {
+        let user = |uid: &str| {
+            let pairs = [("WORCA_UID", uid), ("WORCA_GID", "7")];
+            user_in(&pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).into())
+        };
+        assert_eq!(user("5").unwrap(), Some(Owner { uid: 5, gid: 7 }));
+        assert_eq!(user_in(&BTreeMap::new()).unwrap(), None);
+        for text in ["me", "", "-1", "5:5"] {
+            let error = user(text).unwrap_err();
+            assert!(error.exit() == Exit::Refused && error.to_string().contains("WORCA_UID"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_texts_of_before_come_back_and_a_file_that_was_not_there_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let box_files = BoxFiles::open(&crate::home::Home::at(folder.path()), "worca").unwrap();
+        files::write_text(&box_files.env(), "A=b\n", true).unwrap();
+        let changes = Changes { port: Some(7), ..Changes::default() };
+        let before = Texts::of(&box_files, &changes).unwrap();
+        files::write_text(&box_files.env(), "A=c\n", true).unwrap();
+        files::write_text(&box_files.state(), "version: 1\n", true).unwrap();
+        before.put_back().unwrap();
+        assert_eq!(std::fs::read_to_string(box_files.env()).unwrap(), "A=b\n");
+        assert!(!box_files.state().exists());
+        assert!(Texts::of(&box_files, &Changes::default()).unwrap().0.is_empty());
+    }
 
     #[test]
     fn a_line_of_env_is_replaced_and_everything_else_stays() {

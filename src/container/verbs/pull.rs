@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Job, prepare, up};
+use super::{Job, prepare, up, vault};
 use crate::failure::Failure;
 
 /// An image that was fetched.
@@ -21,7 +21,8 @@ pub struct Pulled {
 pub async fn pull(job: &Job<'_>) -> Result<Vec<Pulled>, Failure> {
     let engine = job.connect().await?;
     if !job.files.exists() {
-        let _held = tokio::task::block_in_place(|| job.files.lock("box"))?;
+        let _held = tokio::task::block_in_place(|| job.hold())?;
+        vault::check(job, &engine, false).await?;
         let capacity = engine.capacity().await.ok();
         tokio::task::block_in_place(|| {
             prepare::prepare(job, &prepare::Changes::default(), Some(&engine), capacity)
@@ -34,6 +35,12 @@ pub async fn pull(job: &Job<'_>) -> Result<Vec<Pulled>, Failure> {
     references.dedup();
     let mut pulled = Vec::new();
     for reference in references {
+        if let Some(info) = engine.image(&reference).await?.filter(|info| info.built_here) {
+            job.report
+                .note(&format!("`{reference}` was built here and is in no registry; it is there and stays"));
+            pulled.push(Pulled { reference, id: info.id });
+            continue;
+        }
         let info = up::pull(job, &engine, &reference).await?;
         pulled.push(Pulled { reference, id: info.id });
     }

@@ -16,6 +16,10 @@ use crate::failure::{Exit, Explain, Failure};
 pub const TASK_BYTES: u64 = 512 * 1024;
 /// How long a file of one task may take to be written inside.
 const WRITE: Duration = Duration::from_secs(20);
+/// The exit code of a program that was killed.
+const KILLED: i64 = 137;
+/// How long after that its container may take to be seen as ended.
+const ENDING: Duration = Duration::from_secs(2);
 /// Options of `worca run` that take a value, so that a value is never taken for an option.
 const WITH_VALUE: &[&str] = &["--model", "--guardrails", "--title", "--core-url", "--core-token-file"];
 
@@ -53,6 +57,9 @@ pub enum RunError {
     /// The task is too long.
     #[error("the task is longer than {TASK_BYTES} bytes")]
     TooLong,
+    /// Core's container is not the one of before, or does not run any more.
+    #[error("core of the box `{0}` ended while the run was at work")]
+    CoreEnded(String),
     /// The task was given twice.
     #[error("`--prompt` and `--file` are both given")]
     Twice,
@@ -65,6 +72,7 @@ impl Explain for RunError {
             Self::Outside { .. } => "project-not-mounted",
             Self::Task { .. } => "task-unreadable",
             Self::TooLong => "task-too-long",
+            Self::CoreEnded(_) => "core-ended",
             Self::Twice => "task-twice",
         }
     }
@@ -72,11 +80,7 @@ impl Explain for RunError {
         match self {
             Self::NoProject { .. } => Some("give the path of an existing folder".into()),
             Self::Outside { path, name, mounted } => {
-                let named = if name == crate::container::boxes::DEFAULT_NAME {
-                    String::new()
-                } else {
-                    format!(" --name {name}")
-                };
+                let named = crate::container::boxes::flag(name);
                 let now = if mounted.is_empty() {
                     "nothing is mounted yet".into()
                 } else {
@@ -88,12 +92,20 @@ impl Explain for RunError {
             Self::TooLong => {
                 Some("put the long part into a file of the repository and name it in the task".into())
             }
+            Self::CoreEnded(name) => {
+                let named = crate::container::boxes::flag(name);
+                Some(format!(
+                    "`worca container up{named}` starts it, then `worca container shell{named} core -- worca runs` \
+                     shows what became of the run; its work is kept"
+                ))
+            }
             Self::Twice => Some("give one of them".into()),
         }
     }
     fn exit(&self) -> Exit {
         match self {
             Self::Outside { .. } => Exit::Refused,
+            Self::CoreEnded(_) => Exit::Failed,
             _ => Exit::Usage,
         }
     }
@@ -262,6 +274,23 @@ pub async fn core(job: &Job<'_>, engine: &Engine) -> Result<(String, Vec<MountFo
     let core = job.running(engine, CORE).await?;
     let mounted = mounted(engine, &core.name).await?;
     Ok((core.name, mounted))
+}
+
+/// Whether core is no longer what it was when `life` was asked, after a program inside ended with `code`. Such a
+/// program is killed a moment before the engine says that its container has ended.
+pub async fn has_ended(engine: &Engine, container: &str, life: &str, code: Option<i64>) -> bool {
+    let until = tokio::time::Instant::now() + if code == Some(KILLED) { ENDING } else { Duration::ZERO };
+    loop {
+        match engine.life(container).await {
+            Ok(now) if now.as_deref() == Some(life) => {}
+            Ok(_) => return true,
+            Err(error) => return error.is_missing(),
+        }
+        if tokio::time::Instant::now() >= until {
+            return false;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 #[cfg(all(test, unix))]

@@ -7,9 +7,9 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use serde::Serialize;
 
-use super::Job;
-use super::link::{Link, link};
+use super::link::{Link, link, tell_runs};
 use super::prepare::{self, Changes};
+use super::{CORE, Job, vault};
 use crate::container::compose::rules::Sealed;
 use crate::container::engine::apply::ApplyError;
 use crate::container::engine::credentials::{credentials, helper_time};
@@ -125,19 +125,40 @@ impl Explain for UpError {
 /// # Errors
 /// When anything on the way fails. What was done by then stays, and a further call goes on from there.
 pub async fn up(job: &Job<'_>, changes: &Changes, patience: Duration) -> Result<Up, Failure> {
-    let _held = tokio::task::block_in_place(|| job.files.lock("box"))?;
+    let _held = tokio::task::block_in_place(|| job.hold())?;
     let engine = job.connect().await?;
     check_engine(job, &engine)?;
     let capacity = if job.files.env().exists() { None } else { engine.capacity().await.ok() };
-    let prepared = tokio::task::block_in_place(|| prepare::prepare(job, changes, Some(&engine), capacity))?;
-    let project = tokio::task::block_in_place(|| prepare::load(job, Some(&engine)))?;
-    let (found, images) = tokio::join!(engine.look(job.files.name()), images(job, &engine, &project));
-    let (found, images) = (found?, images?);
-    let wanted = wanted(&project, &origin(job, &project, &images))?;
-    let plan = plan(&wanted, &found)?;
-    tokio::task::block_in_place(|| check_sources(&project))?;
-    check_ports(job, &engine, &wanted, &plan, &found)?;
+    vault::check(job, &engine, changes.new_vault).await?;
+    let before = tokio::task::block_in_place(|| prepare::Texts::of(&job.files, changes))?;
+    let checked = async {
+        let prepared =
+            tokio::task::block_in_place(|| prepare::prepare(job, changes, Some(&engine), capacity))?;
+        let project = tokio::task::block_in_place(|| prepare::load(job, Some(&engine)))?;
+        let (found, images) = tokio::join!(engine.look(job.files.name()), images(job, &engine, &project));
+        let (found, images) = (found?, images?);
+        let wanted = wanted(&project, &origin(job, &project, &images))?;
+        let plan = plan(&wanted, &found)?;
+        tokio::task::block_in_place(|| check_sources(&project))?;
+        check_ports(job, &engine, &wanted, &plan, &found)?;
+        Ok::<_, Failure>((prepared, project, found, wanted, plan))
+    };
+    let (prepared, project, found, wanted, plan) = match checked.await {
+        Ok(checked) => checked,
+        Err(failure) => {
+            tokio::task::block_in_place(|| before.put_back())?;
+            return Err(failure);
+        }
+    };
+    let core = found.containers.iter().find(|one| one.ours && !one.one_off && one.service == CORE);
+    let goes = |step: &Step| matches!(step, Step::RemoveContainer { id, .. } if core.is_some_and(|core| &core.id == id));
+    if plan.steps.iter().any(goes) {
+        tell_runs(job, &found.containers, true).await;
+    }
     if let Err(error) = engine.apply(&wanted, &plan, job.report, patience).await {
+        if matches!(error, ApplyError::Engine(EngineError::PortTaken { .. })) {
+            tokio::task::block_in_place(|| before.put_back())?;
+        }
         return Err(explained(&engine, error).await);
     }
     if !(plan.is_empty() && all_ready(&wanted, &found)) {

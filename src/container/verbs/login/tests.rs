@@ -51,5 +51,6 @@ fn a_refusal_is_told_in_its_own_words() {
 
 #[test]
 fn a_complaint_never_repeats_a_key() {
+    assert_eq!(words_of(b"error: bad\n  because: short\n\nhint: x\n"), "bad because: short");
     assert_eq!(words_of(b"error: bad key\n sk-ant-api03-abc here\x1b[0m"), "bad key (a key) here[0m");
 }
