@@ -274,3 +274,35 @@ fn a_box_that_goes_down_in_the_middle_of_a_run_keeps_its_work() {
     // The worktree is still there too, as it was.
     test.inside("core", &format!("cat /worca/runs/{id}/tree/SLOW.md")).ok();
 }
+
+#[test]
+fn a_box_of_the_same_name_from_another_home_is_left_alone() {
+    let (test, other) = (TestBox::new(), TestBox::new());
+    test.up();
+    let before = (test.container_id("core"), test.container_id("keys"));
+    // The same name, from the other home.
+    let theirs = |args: &[&str]| {
+        run_with(other.worca().args(["container", "--name", &test.name]).args(args), "").refused(78)
+    };
+    let folder = test.files();
+    for said in [
+        theirs(&["up", "--project", other.project.to_str().unwrap()]),
+        theirs(&["down"]),
+        theirs(&["down", "--volumes", "--yes"]),
+    ] {
+        assert!(said.contains(folder.to_str().unwrap()) && said.contains("--name"), "{said}");
+    }
+    assert_eq!((test.container_id("core"), test.container_id("keys")), before);
+    assert_eq!(test.api("/api/status")["alive_runs"], 0);
+    test.container(&["down"]).ok();
+}
+
+#[test]
+fn much_input_and_much_output_at_once_pass_through_a_shell_verb() {
+    let test = TestBox::new();
+    test.up();
+    let much = "0123456789abcdef".repeat(2 * 1024 * 1024);
+    let said = test.container_with(&["shell", "core", "--", "cat"], &much);
+    assert_eq!((said.code, said.out.len()), (0, much.len()), "{}", said.err);
+    assert!(said.out == much, "other bytes came back");
+}

@@ -57,8 +57,13 @@ pub fn run_with(command: &mut Command, stdin: &str) -> Said {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
-    Said::of(&child.wait_with_output().unwrap())
+    let mut pipe = child.stdin.take().unwrap();
+    let stdin = stdin.to_owned();
+    // Beside the reading of its output, or both sides would wait for each other.
+    let writer = std::thread::spawn(move || pipe.write_all(stdin.as_bytes()));
+    let said = Said::of(&child.wait_with_output().unwrap());
+    let _ = writer.join();
+    said
 }
 
 /// Runs a program to its end.

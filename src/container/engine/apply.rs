@@ -8,7 +8,6 @@ use std::time::Duration;
 use bollard::models::{NetworkConnectRequest, NetworkingConfig};
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder, RemoveVolumeOptionsBuilder,
-    StopContainerOptionsBuilder,
 };
 use futures_util::future::{join_all, try_join_all};
 
@@ -23,8 +22,6 @@ use crate::failure::{Exit, Explain};
 
 /// From this version on, a container can be created on several networks at once.
 const MANY_ENDPOINTS: ApiVersion = ApiVersion(1, 44);
-/// Seconds that a container of ours gets to end when it is removed.
-const STOP_SECONDS: i32 = 10;
 
 /// A plan could not be carried out to its end.
 #[derive(Debug, thiserror::Error)]
@@ -215,10 +212,10 @@ impl Engine {
     /// # Errors
     /// When the engine refuses.
     pub async fn remove_container(&self, id: &str, name: &str) -> Result<(), EngineError> {
-        let options = StopContainerOptionsBuilder::default().t(STOP_SECONDS).build();
+        // No time is given: the container's own `stop_grace_period` holds.
         match self
             .docker
-            .stop_container(id, Some(options))
+            .stop_container(id, None)
             .await
             .map_err(|e| EngineError::of(format!("stop container `{name}`"), e))
         {

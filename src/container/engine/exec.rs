@@ -3,6 +3,8 @@
 //! The engine does not tell a program inside that its caller has gone. So each one carries a mark in its environment,
 //! and a signal that reaches us is sent by a second exec to every process that carries the mark.
 
+use std::collections::VecDeque;
+use std::pin::Pin;
 use std::time::Duration;
 
 use bollard::container::LogOutput;
@@ -59,6 +61,29 @@ pub struct Output<'a> {
     pub err: &'a mut (dyn AsyncWrite + Unpin + Send),
 }
 
+/// How many pieces of input wait here for the program to take them.
+const WAITING: usize = 16;
+
+/// Writes of the first piece what the pipe takes. Dropped half-way it has written nothing.
+async fn write_some(
+    to: &mut Option<Pin<Box<dyn AsyncWrite + Send>>>,
+    waiting: &VecDeque<Vec<u8>>,
+) -> std::io::Result<usize> {
+    let (Some(pipe), Some(piece)) = (to.as_mut(), waiting.front()) else { return Ok(0) };
+    let count = pipe.write(piece).await?;
+    if count == 0 { Err(std::io::ErrorKind::WriteZero.into()) } else { Ok(count) }
+}
+
+/// Drops what was written of the first piece.
+fn taken(waiting: &mut VecDeque<Vec<u8>>, count: usize) {
+    if let Some(piece) = waiting.front_mut() {
+        piece.drain(..count.min(piece.len()));
+        if piece.is_empty() {
+            waiting.pop_front();
+        }
+    }
+}
+
 /// The whole answer of a program.
 #[derive(Clone, Default)]
 pub struct Answer {
@@ -107,8 +132,26 @@ impl Engine {
         };
         let mut to = Some(to);
         let mut open = true;
+        // What the program has not taken yet. It is written beside the reading of its output: a program that waits
+        // for its output to be read before it reads on would otherwise wait for ever.
+        let mut waiting = VecDeque::<Vec<u8>>::new();
+        let mut ends = false;
         loop {
+            if ends
+                && waiting.is_empty()
+                && let Some(mut pipe) = to.take()
+            {
+                let _ = pipe.shutdown().await;
+            }
             tokio::select! {
+                written = write_some(&mut to, &waiting), if to.is_some() && !waiting.is_empty() => match written {
+                    Ok(count) => taken(&mut waiting, count),
+                    // A program that closed its input does not want more; its exit code tells the rest.
+                    Err(_) => {
+                        to = None;
+                        waiting.clear();
+                    }
+                },
                 part = from.next() => match part {
                     Some(Ok(part)) => {
                         let given = match part {
@@ -124,20 +167,10 @@ impl Engine {
                     Some(Err(error)) => return Err(of(error)),
                     None => break,
                 },
-                item = input.recv(), if open => match item {
-                    Some(Input::Bytes(bytes)) => {
-                        // A program that closed its input does not want more; its exit code tells the rest.
-                        if let Some(pipe) = &mut to
-                            && (pipe.write_all(&bytes).await.is_err() || pipe.flush().await.is_err())
-                        {
-                            to = None;
-                        }
-                    }
-                    Some(Input::End) => {
-                        if let Some(mut pipe) = to.take() {
-                            let _ = pipe.shutdown().await;
-                        }
-                    }
+                item = input.recv(), if open && waiting.len() < WAITING => match item {
+                    Some(Input::Bytes(bytes)) if to.is_some() && !bytes.is_empty() => waiting.push_back(bytes),
+                    Some(Input::Bytes(_)) => {}
+                    Some(Input::End) => ends = true,
                     Some(Input::Size(width, height)) => {
                         let size = ResizeExecOptions { height, width };
                         // One that has ended has no size.

@@ -62,8 +62,6 @@ pub struct WantedContainer {
     pub depends_on: Vec<(String, Condition)>,
     /// The names of the networks that it stands on.
     pub networks: Vec<String>,
-    /// Seconds that it gets to end.
-    pub stop_seconds: i64,
     /// The ports of the host that it takes, as address and port.
     pub ports: Vec<(std::net::IpAddr, u16)>,
     pub(super) body: ContainerCreateBody,
@@ -142,7 +140,6 @@ fn container(
         (labels::IMAGE, &image),
     ];
     body.labels = Some(with_labels(&service.labels, project.name.as_str(), &own));
-    let seconds = service.stop_grace_period.map_or(10, |time| time.div_ceil(1_000_000_000));
     Ok(WantedContainer {
         service: key.to_owned(),
         name: service.container_name.clone().unwrap_or_else(|| format!("{}-{key}-1", project.name)),
@@ -151,7 +148,6 @@ fn container(
         probe: translate::probe(service),
         depends_on: service.depends_on.iter().map(|(other, d)| (other.to_string(), d.condition)).collect(),
         networks: endpoints.iter().map(|(name, _)| name.clone()).collect(),
-        stop_seconds: i64::try_from(seconds).unwrap_or(i64::MAX),
         ports: translate::host_ports(service),
         body,
         endpoints,

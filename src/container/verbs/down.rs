@@ -26,7 +26,9 @@ pub async fn down(job: &Job<'_>, volumes: bool) -> Result<Down, Failure> {
         false => None,
     };
     let engine = job.connect().await?;
-    tell_runs(job, &engine.look_at_containers(job.files.name()).await?, !volumes).await;
+    let containers = engine.look_at_containers(job.files.name()).await?;
+    super::same_home::check(job, &containers)?;
+    tell_runs(job, &containers, !volumes).await;
     let removed = engine.take_down(job.files.name(), volumes, job.report).await?;
     if volumes && job.files.state().exists() {
         // Nothing of the box is on that engine any more, so the next `up` may choose another.

@@ -20,6 +20,7 @@ pub mod login;
 pub mod prepare;
 pub mod pull;
 pub mod run;
+mod same_home;
 pub mod status;
 pub mod up;
 pub mod vault;

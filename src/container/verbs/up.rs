@@ -137,6 +137,7 @@ pub async fn up(job: &Job<'_>, changes: &Changes, patience: Duration) -> Result<
         let project = tokio::task::block_in_place(|| prepare::load(job, Some(&engine)))?;
         let (found, images) = tokio::join!(engine.look(job.files.name()), images(job, &engine, &project));
         let (found, images) = (found?, images?);
+        super::same_home::check(job, &found.containers)?;
         let wanted = wanted(&project, &origin(job, &project, &images))?;
         let plan = plan(&wanted, &found)?;
         tokio::task::block_in_place(|| check_sources(&project))?;
