@@ -88,15 +88,19 @@ fn sources() -> Vec<Source> {
             let path = file.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
             let room = path.split('/').next().unwrap().trim_end_matches(".rs").to_owned();
             let text = fs::read_to_string(&file).unwrap();
-            let code = text
-                .lines()
-                .map(|line| line.split_once("//").map_or(line, |(code, _)| code))
-                .collect::<Vec<_>>()
-                .join("\n");
+            let code = text.lines().map(without_comment).collect::<Vec<_>>().join("\n");
             let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned();
             Source { path, room, text, code }
         })
         .collect()
+}
+
+/// A line without its comment: `//` at its start or after a blank, so that a URL is none.
+fn without_comment(line: &str) -> &str {
+    if line.trim_start().starts_with("//") {
+        return "";
+    }
+    line.split_once(" // ").map_or(line, |(code, _)| code)
 }
 
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) {

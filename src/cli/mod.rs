@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Explain, Failure};
 
 /// Run coding agents in a box that limits them, on branches of their own
 ///
@@ -88,8 +88,8 @@ impl Cli {
                 text::print_bytes(&completions(shell))?;
                 Ok(Exit::Done)
             }
-            // `early` has them; they stand above for the help and the completions.
-            Command::Hook | Command::Shim => Ok(Exit::Usage),
+            // `early` has them where they are called as they should be.
+            Command::Hook | Command::Shim => Err(MisplacedRole.into()),
         }
     }
 }
@@ -105,6 +105,23 @@ fn completions(shell: clap_complete::Shell) -> Vec<u8> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut shown, "worca", &mut script);
     script
+}
+
+/// `worca -v shim`: a role that other programs start was given an option of ours before its name.
+#[derive(Debug, thiserror::Error)]
+#[error("`worca shim` and `worca hook` take no option before their name")]
+struct MisplacedRole;
+
+impl Explain for MisplacedRole {
+    fn code(&self) -> &'static str {
+        "role-misplaced"
+    }
+    fn hint(&self) -> Option<String> {
+        Some("core starts the one and the agent program the other; neither is for people".into())
+    }
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
 }
 
 /// The roles that must start in a moment and need no runtime and no parser: `worca shim` and `worca hook`.

@@ -73,6 +73,13 @@ pub struct RunEnd {
 const COLUMNS: &str = "SELECT runs.*, projects.checkout AS checkout FROM runs
                        JOIN projects ON projects.id = runs.project_id";
 
+/// The same for a list: without the prompt and the agent's last words, which can be long.
+const LISTED: &str = "SELECT runs.id, project_id, title, '' AS prompt, model, guardrails, author_name, author_email,
+                          branch, base_commit, status, reason, created_at, ended_at, head_commit, files_changed,
+                          insertions, deletions, cost_micros, turns, NULL AS answer, backup, verdict, worktree,
+                          projects.checkout AS checkout
+                      FROM runs JOIN projects ON projects.id = runs.project_id";
+
 fn read(row: &Row<'_>) -> rusqlite::Result<Result<Run, StoreError>> {
     let id: String = row.get("id")?;
     let project: String = row.get("project_id")?;
@@ -254,14 +261,14 @@ impl Store {
         .await
     }
 
-    /// The newest runs, at most `limit`.
+    /// The newest runs, at most `limit`, each with an empty prompt and no answer: a list has no use for them.
     ///
     /// # Errors
     /// When the database does not give them.
     pub async fn runs(&self, limit: u32) -> Result<Vec<Run>, StoreError> {
         self.read(move |connection| {
             connection
-                .prepare_cached(&format!("{COLUMNS} ORDER BY runs.created_at DESC, runs.id LIMIT ?1"))?
+                .prepare_cached(&format!("{LISTED} ORDER BY runs.created_at DESC, runs.id LIMIT ?1"))?
                 .query_map(params![limit], read)?
                 .collect::<rusqlite::Result<Vec<_>>>()?
                 .into_iter()

@@ -74,6 +74,18 @@ async fn a_run_and_its_events_read_back_after_a_restart() {
 }
 
 #[tokio::test]
+async fn a_list_leaves_out_what_can_be_long() {
+    let place = place();
+    let id = run_in(&place.store).await;
+    let end = RunEnd { answer: Some("long".into()), turns: Some(3), ..RunEnd::default() };
+    place.store.set_run_end(&id, end).await.unwrap();
+    let listed = place.store.runs(10).await.unwrap().remove(0);
+    assert_eq!((listed.prompt.as_str(), &listed.end.answer, listed.end.turns), ("", &None, Some(3)));
+    let whole = place.store.run(&id).await.unwrap().unwrap();
+    assert_eq!((whole.prompt.as_str(), whole.end.answer.as_deref()), ("do it", Some("long")));
+}
+
+#[tokio::test]
 async fn an_ended_run_stays_ended() {
     let place = place();
     let id = run_in(&place.store).await;
