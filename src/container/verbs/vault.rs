@@ -50,6 +50,7 @@ pub async fn check(job: &Job<'_>, engine: &Engine, anew: bool) -> Result<(), Fai
     let name = job.files.name();
     let volume = format!("{name}_vault");
     let found = engine.look(name).await?;
+    super::same_home::check(job, &found.containers)?;
     if !found.volumes.iter().any(|one| one.ours && one.name == volume) {
         return Ok(());
     }
