@@ -213,6 +213,12 @@ async fn a_container_that_ends_is_named_with_its_last_lines() {
     let wanted = rig.want(&text).await;
     let plan = rig.plan(&wanted).await;
     rig.engine.apply(&wanted, &plan, &Silent, PATIENCE).await.unwrap();
+    // It has no health check, so for as long as it runs it counts as ready.
+    eventually("the container has ended", || {
+        let state =
+            run("docker", ["inspect", "--format", "{{.State.Status}}", &rig.container("second")]).ok();
+        if state.trim() == "exited" { Ok(()) } else { Err(state) }
+    });
     let text = rig.engine.wait_all(&wanted, &Silent, PATIENCE).await.unwrap_err().to_string();
     assert!(text.contains(&format!("container `{}` ended with 3", rig.container("second"))), "{text}");
     assert!(text.contains("| starting") && text.contains("| boom"), "{text}");
