@@ -53,9 +53,8 @@ pub fn sweep() -> usize {
         return 0;
     }
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    let Ok(session) = rustix::process::getsid(None).map(|session| session.as_raw_nonzero().get()) else {
-        return 0;
-    };
+    // From /proc, where a session whose leader is of an outer PID namespace is 0: that is no `Pid`.
+    let Some(session) = tree::look(own).map(|seen| seen.session) else { return 0 };
     let mut killed = BTreeSet::new();
     let since = Instant::now();
     while since.elapsed() < LIMIT {

@@ -56,8 +56,18 @@ pub fn state(pid: i32) -> Option<char> {
 
 /// The parent.
 pub fn parent(pid: i32) -> Option<i32> {
+    number(pid, 1)
+}
+
+/// The session; 0 for one of an outer PID namespace.
+pub fn session(pid: i32) -> Option<i32> {
+    number(pid, 3)
+}
+
+/// A field of proc(5) after the name, the state letter being 0.
+fn number(pid: i32, field: usize) -> Option<i32> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    text.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+    text.rsplit_once(')')?.1.split_ascii_whitespace().nth(field)?.parse().ok()
 }
 
 /// The number in a file, once a whole line stands in it.
