@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::paths;
 use super::policy::Policy;
+use super::{Denial, RuleId, Verdict};
 
 /// Largest tool call, in bytes (a Write carries the whole file).
 pub const MAX_CALL: u64 = 32 * 1024 * 1024;
@@ -31,24 +32,6 @@ const NAMING: [(&str, &str); 5] = [
 ];
 /// Tools that look at everything below a folder.
 const SEARCHING: [&str; 3] = ["Grep", "Glob", "LS"];
-
-/// What the hook says about a tool call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// No rule stands against it.
-    Allow,
-    /// It must not run.
-    Deny(Denial),
-}
-
-/// Why, and what to do instead.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denial {
-    /// The rule's name.
-    pub rule: &'static str,
-    /// For the model: what was matched, and what to do instead.
-    pub reason: String,
-}
 
 /// Runs the hook on these streams and gives its exit code: 0, or 2 for a call that could not be judged.
 /// `policy`: the file that was named; without one that of the box holds.
@@ -124,7 +107,7 @@ pub fn judge(
             "work in the folder you are in"
         };
         let reason = format!("a run has one worktree and one branch; {instead}");
-        return Ok(Verdict::Deny(Denial { rule: ONE_WORKTREE, reason }));
+        return Ok(Verdict::Deny(Denial { rule: RuleId::Built(ONE_WORKTREE), part: None, reason }));
     }
     // A command line is not a path: rules on commands come with the sets that have them.
     if tool == "Bash" {
@@ -160,7 +143,7 @@ pub fn judge(
     }
     for (path, below) in named {
         if let Some(closed) = policy.closes(&path, below, directory, home)? {
-            return Ok(Verdict::Deny(Denial { rule: OWN_STATE, reason: closed }));
+            return Ok(Verdict::Deny(Denial { rule: RuleId::Built(OWN_STATE), part: None, reason: closed }));
         }
     }
     Ok(Verdict::Allow)

@@ -7,14 +7,23 @@
 //! it stops what asks. The walls are elsewhere (a key is in no file of the box; core is unreadable; tokens are files
 //! of another place).
 
+mod compile;
+mod confine;
 mod hook;
 mod paths;
 mod policy;
+mod rule;
 mod set;
+pub mod shell;
 
-pub use hook::{Denial, Verdict, judge, pre_tool_use};
-pub use policy::{Policy, PolicyError};
-pub use set::{SetName, SetNameError};
+pub use compile::{Compiled, Facts, compile};
+pub use confine::{
+    Access, HookTrial, KERNEL_RULES_VERSION, KernelRules, KernelSupport, Outcome, Probe, Receipt, Tried,
+};
+pub use hook::{judge, pre_tool_use};
+pub use policy::{POLICY_VERSION, Policy, PolicyError};
+pub use rule::{Denial, Rule, RuleId, RuleKind, Verdict};
+pub use set::{Confine, Environment, Filesystem, GuardrailSet, SetName, SetNameError};
 
 #[cfg(test)]
 mod tests;

@@ -6,19 +6,34 @@ use std::path::{Path, PathBuf};
 use crate::failure::{Exit, Explain};
 use crate::ids::RunId;
 
+use super::{Rule, SetName};
+
 /// Largest policy file, in bytes.
 const MAX_POLICY: u64 = 1024 * 1024;
 
-/// Which places are closed to an agent's file tools. Of all entries that hold a path the longest decides.
+/// The form of [`Policy`], which the hook checks.
+pub const POLICY_VERSION: u32 = 2;
+
+/// What the hook judges by.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
-    /// Of this file's form: 1.
+    /// [`POLICY_VERSION`].
     pub version: u32,
-    /// Worca's own state; absolute.
+    /// The set that the rules come from.
+    pub set: SetName,
+    /// Worca's own state; absolute. Of all entries of `closed` and `open` that hold a path the longest decides.
     pub closed: Vec<PathBuf>,
     /// The run's own folders inside it; absolute.
     pub open: Vec<PathBuf>,
+    /// The deny rules of the set and of the project.
+    pub rules: Vec<Rule>,
+    /// Whether a line is denied when it cannot be known what it runs.
+    pub deny_undecided: bool,
+    /// The process id of core.
+    pub host: Option<u32>,
+    /// What `~` means in a path rule: the agent's home, the user's; absolute.
+    pub homes: Vec<PathBuf>,
 }
 
 /// The policy cannot be known, so nothing may run.
@@ -53,7 +68,7 @@ impl Explain for PolicyError {
 impl Policy {
     /// The file's text.
     pub fn to_json(&self) -> String {
-        serde_json::json!({ "version": self.version, "closed": self.closed, "open": self.open }).to_string()
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     /// Reads a policy file.
@@ -70,7 +85,13 @@ impl Policy {
             .map_err(failed)?;
         let policy: Option<Self> = serde_json::from_slice(&bytes).ok();
         let whole = |policy: &Self| {
-            policy.version == 1 && policy.closed.iter().chain(&policy.open).all(|path| path.is_absolute())
+            policy.version == POLICY_VERSION
+                && policy
+                    .closed
+                    .iter()
+                    .chain(&policy.open)
+                    .chain(&policy.homes)
+                    .all(|path| path.is_absolute())
         };
         policy
             .filter(|policy| bytes.len() as u64 <= MAX_POLICY && whole(policy))
@@ -88,9 +109,23 @@ impl Policy {
             .and_then(|first| RunId::parse(first.as_os_str().to_str()?).ok());
         let open = run.map(|run| home.join("runs").join(run.as_str()));
         Self {
-            version: 1,
             closed: vec!["/run/secrets".into(), home.into()],
             open: open.map(|run| vec![run.join("tree"), run.join("home")]).unwrap_or_default(),
+            ..Self::bare()
+        }
+    }
+
+    /// A policy with the rules that hold in every set and nothing else.
+    pub fn bare() -> Self {
+        Self {
+            version: POLICY_VERSION,
+            set: SetName::default(),
+            closed: Vec::new(),
+            open: Vec::new(),
+            rules: Vec::new(),
+            deny_undecided: false,
+            host: None,
+            homes: Vec::new(),
         }
     }
 }

@@ -30,9 +30,9 @@ impl Stage {
     }
     fn policy(&self) -> Policy {
         Policy {
-            version: 1,
             closed: vec!["/run/secrets".into(), self.home()],
             open: vec![self.tree(), self.run().join("home")],
+            ..Policy::bare()
         }
     }
     fn judge(&self, tool: &str, input: Value) -> Result<Verdict, String> {
@@ -48,7 +48,7 @@ impl Stage {
 fn denied(verdict: Result<Verdict, String>) -> String {
     match verdict {
         Ok(Verdict::Deny(denial)) => {
-            assert_eq!(denial.rule, "worca.own-state");
+            assert_eq!(denial.rule.to_string(), "worca.own-state");
             denial.reason
         }
         other => panic!("not denied: {other:?}"),
@@ -163,7 +163,7 @@ fn every_tool_that_names_a_path_is_judged() {
     ] {
         let verdict = stage.judge(tool, input);
         assert!(
-            matches!(&verdict, Ok(Verdict::Deny(why)) if why.rule == "worca.one-worktree"),
+            matches!(&verdict, Ok(Verdict::Deny(why)) if why.rule == RuleId::Built("worca.one-worktree")),
             "{tool}: {verdict:?}"
         );
     }

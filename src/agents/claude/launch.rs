@@ -105,7 +105,8 @@ impl Launch {
         let settings_file = self.folder.join("settings.json");
         let mut closed = vec![PathBuf::from("/run/secrets"), self.worca_home.clone()];
         closed.extend(self.protected);
-        let policy = Policy { version: 1, closed, open: vec![self.worktree.clone(), home.clone()] };
+        let open = vec![self.worktree.clone(), home.clone()];
+        let policy = Policy { closed, open, ..Policy::bare() };
         write(&policy_file, policy.to_json().as_bytes())?;
         // `deny` has no exceptions, so only what holds nothing of this run can stand there. The hook has the rest.
         let state = ["worca.db", "worca.db-wal", "core-token", "keys", "container", "containers"];

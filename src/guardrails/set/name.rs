@@ -6,7 +6,7 @@ use crate::failure::{Exit, Explain};
 const EXISTING: [&str; 1] = ["permissive"];
 
 /// The name of an existing guardrail set: 1 to 40 of `a-z`, `0-9`, `-`, the first a letter.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(transparent)]
 pub struct SetName(String);
 
@@ -75,5 +75,12 @@ impl std::str::FromStr for SetName {
     type Err = SetNameError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Self::parse(text)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for SetName {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
     }
 }
