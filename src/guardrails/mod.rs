@@ -30,7 +30,11 @@ pub use judge::judge;
 pub use path_rules::PathRules;
 pub use policy::{POLICY_VERSION, Policy, PolicyError};
 pub use rule::{Denial, Rule, RuleId, RuleKind, Verdict};
-pub use set::{Confine, Environment, Filesystem, GuardrailSet, SetName, SetNameError};
+pub use set::{
+    Confine, ConfineLimits, Deny, Difference, Document, DocumentError, Environment, Filesystem, GuardrailSet,
+    Library, LimitDifference, Listed, Mode, Origin, OwnSets, OwnSetsError, Require, SetError, SetName,
+    SetNameError, Signals, Tier,
+};
 
 #[cfg(test)]
 mod tests;

@@ -90,7 +90,14 @@ impl Inner {
             Ok(minted) => minted,
             Err(error) => return Ok(Outcome::failed(&error)),
         };
-        let begins = NewSpawn { id: spawn.clone(), run: run.id.clone(), program, pass: minted.id.clone() };
+        let begins = NewSpawn {
+            id: spawn.clone(),
+            run: run.id.clone(),
+            program,
+            pass: minted.id.clone(),
+            guardrails: run.guardrails.clone(),
+            policy_digest: String::new(),
+        };
         let outcome =
             match self.until_space(&run.id, || self.settings.store.spawn_begins(begins.clone())).await {
                 Ok(()) => {
