@@ -100,14 +100,13 @@ fn is_tool(name: &str) -> bool {
 /// the repository meant for a bare command denies it with arguments too.
 fn command(inner: &str) -> Option<String> {
     let inner = inner.strip_suffix(":*").unwrap_or(inner);
-    if inner.contains([':', '\'', '"', '\\', '$', '`', '|', '&', ';', '<', '>', '(', ')', '{', '}', '[', '?'])
-        && !inner.split(' ').all(|word| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:/@".contains(&byte)))
-    {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_.:/@=+,%~*".contains(&byte);
+    if inner.contains(":*") || !inner.bytes().all(plain) {
         return None;
     }
     let words: Vec<&str> = inner.split_whitespace().filter(|word| *word != "*").collect();
     let first = words.first()?;
-    let named = !first.starts_with('-') && !first.contains(['*', '=', '/', ':']);
+    let named = !first.starts_with('-') && !first.contains(['*', '=', '/', ':', '~']);
     named.then(|| words.join(" "))
 }
 

@@ -57,10 +57,14 @@ pub fn project_rules(worktree: &Path) -> ProjectRules {
         match read_inside(worktree, file) {
             Some((bytes, false)) => texts.push((file, String::from_utf8_lossy(&bytes).into_owned())),
             Some((_, true)) => {
-                notes.push(format!("`{file}` has more than {MAX_PROJECT_TEXT} bytes, so none of its rules is known"));
+                notes.push(format!(
+                    "`{file}` has more than {MAX_PROJECT_TEXT} bytes, so none of its rules is known"
+                ));
             }
             None if worktree.join(file).symlink_metadata().is_ok() => {
-                notes.push(format!("`{file}` is not a readable file of the project, so none of its rules is known"));
+                notes.push(format!(
+                    "`{file}` is not a readable file of the project, so none of its rules is known"
+                ));
             }
             None => {}
         }
