@@ -41,12 +41,30 @@ pub(super) fn text(set: &GuardrailSet, rules: &[Rule], facts: &Facts) -> String 
             "- A command line must show what it runs: no command name from a variable, no script from a pipe.\n",
         );
     }
-    TEMPLATE
-        .replace("{host}", &facts.host.to_string())
-        .replace("{worktree}", &facts.worktree.to_string_lossy())
-        .replace("{branch}", &facts.branch)
-        .replace("{places}", places)
-        .replace("{denied}\n", &denied)
+    let (host, worktree) = (facts.host.to_string(), facts.worktree.to_string_lossy());
+    let values = [
+        ("{host}", host.as_str()),
+        ("{worktree}", &*worktree),
+        ("{branch}", &facts.branch),
+        ("{places}", places),
+        ("{denied}\n", &denied),
+    ];
+    filled(TEMPLATE, &values)
+}
+
+/// The template with each name's value; what a value holds is not looked into again.
+fn filled(template: &str, values: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    let mut rest = template;
+    loop {
+        let next = values.iter().filter_map(|(name, value)| Some((rest.find(name)?, name, value)));
+        let Some((at, name, value)) = next.min_by_key(|(at, _, _)| *at) else { break };
+        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        text.push_str(before);
+        text.push_str(value);
+        rest = from.strip_prefix(name).unwrap_or_default();
+    }
+    text + rest
 }
 
 /// The patterns of one kind, cut with a count of the rest; `None` without any.
