@@ -9,6 +9,7 @@
 
 mod compile;
 mod confine;
+mod explain;
 mod glob;
 mod hook;
 mod paths;
@@ -22,6 +23,7 @@ pub use compile::{Compiled, Facts, INSTRUCTIONS_FILE, POLICY_FILE, SETTINGS_FILE
 pub use confine::{
     Access, HookTrial, KERNEL_RULES_VERSION, KernelRules, KernelSupport, Outcome, Probe, Receipt, Tried,
 };
+pub use explain::{Explained, explain};
 pub use glob::PathRules;
 pub use hook::{judge, pre_tool_use};
 pub use policy::{POLICY_VERSION, Policy, PolicyError};
