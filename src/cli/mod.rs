@@ -3,6 +3,7 @@
 pub mod browser;
 pub mod client;
 pub mod container;
+pub mod guardrails;
 pub mod health;
 pub mod hook;
 pub mod interrupt;
@@ -51,6 +52,7 @@ enum Command {
     Show(show::Args),
     Stop(stop::Args),
     Serve(serve::Args),
+    Guardrails(guardrails::GuardrailsArgs),
     Keys(keys::KeysArgs),
     Health(health::Args),
     /// Print the completion script of a shell
@@ -82,6 +84,7 @@ impl Cli {
             Command::Show(args) => show::run(args).await,
             Command::Stop(args) => stop::run(args).await,
             Command::Serve(args) => serve::run(args).await,
+            Command::Guardrails(args) => guardrails::run(args),
             Command::Keys(args) => keys::run(args).await,
             Command::Health(args) => health::run(args).await,
             Command::Completions { shell } => {

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::routing::get;
 use utoipa::OpenApi;
 
-use super::{events, links, runs, status};
+use super::{events, guardrails, links, runs, status};
 use crate::server::route::{Access, Route};
 use crate::server::wire;
 
@@ -27,6 +27,10 @@ use crate::server::wire;
         runs::show,
         runs::stop,
         runs::diff,
+        guardrails::list,
+        guardrails::show,
+        guardrails::put,
+        guardrails::delete,
         events::of_run,
         events::of_all,
         document,
