@@ -9,17 +9,20 @@
 
 mod compile;
 mod confine;
+mod glob;
 mod hook;
 mod paths;
 mod policy;
 mod rule;
 mod set;
 pub mod shell;
+mod tools;
 
-pub use compile::{Compiled, Facts, compile};
+pub use compile::{Compiled, Facts, INSTRUCTIONS_FILE, POLICY_FILE, SETTINGS_FILE, compile};
 pub use confine::{
     Access, HookTrial, KERNEL_RULES_VERSION, KernelRules, KernelSupport, Outcome, Probe, Receipt, Tried,
 };
+pub use glob::PathRules;
 pub use hook::{judge, pre_tool_use};
 pub use policy::{POLICY_VERSION, Policy, PolicyError};
 pub use rule::{Denial, Rule, RuleId, RuleKind, Verdict};
