@@ -30,6 +30,7 @@ use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
 pub use error::{CreateRunError, ResumeRunError, StopRunError};
+pub use diagnostics::probe_words;
 pub use guard::{GuardError, kernel_lacks, lacking};
 pub use switches::Switch;
 

@@ -11,7 +11,7 @@ pub(super) const MOST_ENTRIES: usize = 100_000;
 pub(super) const MOST_FOUND: usize = 500;
 /// Folders below one another.
 const DEEPEST: usize = 24;
-/// Folders of what others made: their files are not the user's secrets, and there are too many of them.
+/// Not looked into: git must read its own, and of what others made the files are too many and no secrets of the user.
 const SKIPPED: [&str; 3] = [".git", "node_modules", "target"];
 
 /// What a walk found.
@@ -63,13 +63,14 @@ fn look(root: &Path, left: &mut usize, fits: &dyn Fn(&Path) -> bool, found: &mut
                 break;
             }
             *left -= 1;
+            if SKIPPED.iter().any(|name| entry.file_name() == *name) {
+                continue;
+            }
             let path = entry.path();
             let kind = entry.file_type().ok();
             if fits(&path) {
                 found.closed.extend(meant(&path, kind, root));
-            } else if kind.is_some_and(|kind| kind.is_dir())
-                && !SKIPPED.iter().any(|name| entry.file_name() == *name)
-            {
+            } else if kind.is_some_and(|kind| kind.is_dir()) {
                 ahead.push_back((path, depth + 1));
             }
             if found.closed.len() > MOST_FOUND {
