@@ -26,7 +26,11 @@ pub use glob::PathRules;
 pub use hook::{judge, pre_tool_use};
 pub use policy::{POLICY_VERSION, Policy, PolicyError};
 pub use rule::{Denial, Rule, RuleId, RuleKind, Verdict};
-pub use set::{Confine, Environment, Filesystem, GuardrailSet, SetName, SetNameError};
+pub use set::{
+    Confine, ConfineLimits, Deny, Difference, Document, DocumentError, Environment, Filesystem, GuardrailSet,
+    Library, LimitDifference, Listed, Mode, Origin, OwnSets, OwnSetsError, Require, SetError, SetName,
+    SetNameError, Signals, Tier,
+};
 
 #[cfg(test)]
 mod tests;
