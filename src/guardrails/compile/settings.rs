@@ -50,7 +50,7 @@ pub(super) fn build(hook_command: &str, policy: &Policy, facts: &Facts) -> Value
             RuleKind::Tools => tool_lines(&mut deny, &rule.pattern),
         }
     }
-    let denied = |tool: &&str| policy.rules.iter().any(|rule| tools::rule_denies_whole(rule, tool));
+    let denied = |tool: &&str| policy.rules.iter().any(|rule| tools::denies_whole(rule, tool));
     let allow: Vec<&str> = ALLOWED.into_iter().filter(|tool| !denied(tool)).collect();
     let mut once: Vec<String> = Vec::new();
     for line in deny {
