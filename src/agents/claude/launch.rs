@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Explain;
-use crate::guardrails::Policy;
+use crate::guardrails::{Access, KERNEL_RULES_VERSION, KernelRules, Policy};
 use crate::secret::Secret;
 use crate::spawn::SpawnRequest;
 
@@ -158,7 +158,17 @@ impl Launch {
             home,
             temporary,
             environment,
+            keep: Vec::new(),
             stdin: self.prompt.into_bytes(),
+            // Until a set's rules are compiled here: signals alone.
+            kernel: KernelRules {
+                version: KERNEL_RULES_VERSION,
+                places: [("/".into(), Access::Write)].into(),
+                connect: None,
+                required: false,
+                probes: Vec::new(),
+            },
+            trial: None,
         })
     }
 }
