@@ -145,7 +145,7 @@ impl Inner {
         let facts = gathered.facts;
         let compiling = tokio::task::spawn_blocking(move || {
             let project = match set.honor_project_rules {
-                true => claude::project_rules(&facts.worktree),
+                true => Vec::new() /* PROJECT-RULES */,
                 false => Vec::new(),
             };
             let compiled = compile(&set, &project, &facts);
