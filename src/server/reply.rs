@@ -53,6 +53,10 @@ fn status(code: &str, exit: Exit) -> StatusCode {
         "path-unknown" | "run-unknown" | "diff-none" | "guardrails-none" => StatusCode::NOT_FOUND,
         "method-unknown" => StatusCode::METHOD_NOT_ALLOWED,
         "run-ended"
+        | "run-finishing"
+        | "run-moving"
+        | "run-alive"
+        | "worktree-gone"
         | "branch-exists"
         | "branch-in-the-way"
         | "worktree-folder-exists"
@@ -74,6 +78,8 @@ fn status(code: &str, exit: Exit) -> StatusCode {
         "body-type" => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "streams-full" | "ending" => StatusCode::SERVICE_UNAVAILABLE,
         "disk-full" => StatusCode::INSUFFICIENT_STORAGE,
+        // The request is well formed; the set that it names is not there or not whole.
+        word if word.starts_with("guardrails-") && exit == Exit::Usage => StatusCode::UNPROCESSABLE_ENTITY,
         _ => match exit {
             Exit::Usage => StatusCode::BAD_REQUEST,
             Exit::Parked => StatusCode::CONFLICT,
