@@ -3,14 +3,17 @@
 pub mod browser;
 pub mod client;
 pub mod container;
+pub mod guardrails;
 pub mod health;
 pub mod hook;
 pub mod interrupt;
 pub mod keys;
 pub mod progress;
+pub mod resume;
 pub mod run;
 pub mod runs;
 pub mod serve;
+pub mod settings;
 pub mod shim;
 pub mod show;
 pub mod stop;
@@ -50,7 +53,10 @@ enum Command {
     Runs(runs::Args),
     Show(show::Args),
     Stop(stop::Args),
+    Resume(resume::Args),
+    Settings(settings::SettingsArgs),
     Serve(serve::Args),
+    Guardrails(guardrails::GuardrailsArgs),
     Keys(keys::KeysArgs),
     Health(health::Args),
     /// Print the completion script of a shell
@@ -81,7 +87,10 @@ impl Cli {
             Command::Runs(args) => runs::run(args).await,
             Command::Show(args) => show::run(args).await,
             Command::Stop(args) => stop::run(args).await,
+            Command::Resume(args) => resume::run(args).await,
+            Command::Settings(args) => settings::run(args).await,
             Command::Serve(args) => serve::run(args).await,
+            Command::Guardrails(args) => guardrails::run(args),
             Command::Keys(args) => keys::run(args).await,
             Command::Health(args) => health::run(args).await,
             Command::Completions { shell } => {

@@ -8,6 +8,7 @@
 
 mod compile;
 mod confine;
+mod explain;
 mod fields;
 mod glob;
 mod hook;
@@ -26,6 +27,7 @@ pub use compile::{Compiled, Facts, INSTRUCTIONS_FILE, POLICY_FILE, SETTINGS_FILE
 pub use confine::{
     Access, HookTrial, KERNEL_RULES_VERSION, KernelRules, KernelSupport, Outcome, Probe, Receipt, Tried,
 };
+pub use explain::{Explained, explain};
 pub use hook::{pre_tool_use, sentence};
 pub use judge::judge;
 pub use path_rules::PathRules;

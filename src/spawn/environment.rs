@@ -22,7 +22,7 @@ const REFUSED: [&str; 8] = [
 ];
 
 /// Names that belong to this room.
-const OWN: [&str; 3] = ["HOME", "TMPDIR", "TERM"];
+const OWN: [&str; 4] = ["HOME", "TMPDIR", "TERM", HOST_PID];
 
 /// Where an agent finds the process id of core, which it must leave alone.
 pub const HOST_PID: &str = "WORCA_HOST_PID";
@@ -57,6 +57,14 @@ pub(super) fn build(
         all.insert(name.into(), value.clone());
     }
     Ok(all)
+}
+
+impl SpawnRequest {
+    /// The names of the variables that the agent will have, without a value; empty when the request is refused.
+    pub fn environment_names(&self) -> Vec<String> {
+        let all = build(std::env::vars_os(), self).unwrap_or_default();
+        all.into_keys().map(|name| name.to_string_lossy().into_owned()).collect()
+    }
 }
 
 fn refuse<T>(name: &str, why: &'static str) -> Result<T, SpawnError> {

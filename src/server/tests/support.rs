@@ -43,6 +43,7 @@ pub async fn runs(home: &Home, store: Store) -> Result<Runs, Failure> {
         author: (None, None),
         projects: None,
         protected: vec![],
+        listen_port: None,
     };
     assemble::runs(settings, store).await
 }
@@ -73,7 +74,7 @@ impl TestCore {
 
     async fn start_in(folder: tempfile::TempDir, settings: serve::Settings) -> Self {
         let home = Home::at(folder.path());
-        let started = serve::start(settings, async |store| runs(&home, store).await);
+        let started = serve::start(settings, async |store, _| runs(&home, store).await);
         let serve::Start::Ready(core) = started.await.unwrap() else { panic!("another core runs") };
         let (address, app) = (core.address().unwrap(), core.app().clone());
         let token = crate::server::token::read(&home.core_token()).unwrap();
@@ -89,6 +90,11 @@ impl TestCore {
 
     pub async fn run(&self) -> RunId {
         new_run(self.store()).await
+    }
+
+    /// A run under this guardrail set.
+    pub async fn run_with(&self, guardrails: &str) -> RunId {
+        insert_run(self.store(), guardrails).await
     }
 
     /// A signed-in browser's cookie, as a browser sends it.
@@ -156,6 +162,10 @@ impl TestCore {
 }
 
 pub async fn new_run(store: &Store) -> RunId {
+    insert_run(store, "permissive").await
+}
+
+async fn insert_run(store: &Store, guardrails: &str) -> RunId {
     let project = NewProject {
         common_dir: "/p/.git".into(),
         checkout: "/p".into(),
@@ -171,7 +181,7 @@ pub async fn new_run(store: &Store) -> RunId {
         title: "a title".into(),
         prompt: "do it".into(),
         model: None,
-        guardrails: "permissive".into(),
+        guardrails: guardrails.into(),
         author_name: "A".into(),
         author_email: "a@example.invalid".into(),
         branch: format!("worca/{id}/a-title"),
