@@ -81,7 +81,7 @@ fn a_path_rule_holds_for_every_tool_and_spelling() {
         ] {
             let reason =
                 denied_by(judged(&PATHS, tool, json!({ field: path })), &format!("mine.paths[{pattern}]"));
-            assert!(reason.contains(path) && reason.contains("example"), "{reason}");
+            assert!(reason.contains(path) && reason.contains("made-up"), "{reason}");
         }
     }
     for path in [
@@ -111,7 +111,7 @@ fn c014_a_path_rule_holds_where_a_link_leads() {
     let stage = Stage::new();
     let tree = stage.tree();
     std::fs::write(tree.join(".env"), "x").unwrap();
-    symlink("../../.env", tree.join("ok.txt")).unwrap();
+    symlink("/srv/app/.env", tree.join("ok.txt")).unwrap();
     symlink(".env", tree.join("config.txt")).unwrap();
     symlink("/home/dev", tree.join("docs")).unwrap();
     symlink("src", tree.join(".envrc")).unwrap();
@@ -297,6 +297,37 @@ fn a_line_is_judged_in_whatever_tool_it_stands_and_a_command_of_another_form_is_
         assert!(judged(&PATHS, tool, json!({})).is_err(), "{tool}");
         assert!(judged(&PATHS, tool, json!({ "command": null })).is_err(), "{tool}");
     }
+}
+
+#[test]
+fn a_message_that_names_a_denied_file_is_no_path_and_a_file_with_a_blank_is_one() {
+    let stage = Stage::new();
+    let policy = Policy {
+        rules: PATHS.iter().map(|(kind, pattern)| rule(*kind, pattern)).collect(),
+        ..stage.policy()
+    };
+    let tree = stage.tree();
+    let places = super::super::places::Places::new(&policy, &tree, None);
+    for word in [".env handling", "move src/secrets/x out", "a", "*", "*.rs", "src/*", ".*", "test*", "-m"] {
+        assert_eq!(places.word(word), Ok(None), "{word}");
+    }
+    std::fs::write(tree.join(".env handling"), "x").unwrap();
+    for word in [
+        ".env handling",
+        ".env",
+        ".env*",
+        ".en?",
+        ".e*",
+        "src/*.pem",
+        "id_r*",
+        "id_rs[a]",
+        "deploy/secrets/*",
+    ] {
+        assert!(matches!(places.word(word), Ok(Some(_))), "{word}");
+    }
+    assert!(
+        matches!(places.word("/run/secrets/a b"), Ok(Some(denial)) if denial.rule == RuleId::Built("worca.own-state"))
+    );
 }
 
 #[test]
