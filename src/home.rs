@@ -75,6 +75,10 @@ impl Home {
     pub fn container(&self, name: &str) -> PathBuf {
         if name == "worca" { self.0.join("container") } else { self.0.join("containers").join(name) }
     }
+    /// The user's own guardrail sets, one file each.
+    pub fn guardrails(&self) -> PathBuf {
+        self.0.join("guardrails")
+    }
     /// The vault of a key service that runs without a box.
     pub fn keys(&self) -> PathBuf {
         self.0.join("keys")

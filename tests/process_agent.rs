@@ -14,6 +14,7 @@ use model::{Model, Step};
 use processes::PATIENCE;
 use serde_json::json;
 use worca::agents::claude::{Event, Finish, Launch, Parser, version};
+use worca::guardrails::{self, Confine, Environment, Facts, Filesystem, GuardrailSet, SetName};
 use worca::secret::Secret;
 use worca::spawn::{self, AgentExit};
 
@@ -28,6 +29,7 @@ const PASS: &str = "wp_canary-pass-0123456789";
 /// A worca home with one run in it, as core makes it.
 struct Stage {
     folder: tempfile::TempDir,
+    set: GuardrailSet,
 }
 
 struct Done {
@@ -78,7 +80,17 @@ fn text_of(event: &Event) -> &str {
 
 impl Stage {
     fn new() -> Self {
-        let stage = Self { folder: tempfile::tempdir().unwrap() };
+        let set = GuardrailSet {
+            name: SetName::parse("permissive").unwrap(),
+            extends: Vec::new(),
+            rules: Vec::new(),
+            deny_undecided: false,
+            honor_project_rules: false,
+            environment: Environment::default(),
+            confine: Confine { filesystem: Filesystem::Open, tcp: None },
+            require_kernel: false,
+        };
+        let stage = Self { folder: tempfile::tempdir().unwrap(), set };
         std::fs::create_dir_all(stage.tree()).unwrap();
         std::fs::write(stage.worca_home().join("core-token"), "token-canary").unwrap();
         stage
@@ -100,15 +112,36 @@ impl Stage {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
+    fn facts(&self) -> Facts {
+        let repository = self.folder.path().join("repository");
+        Facts {
+            worca: env!("CARGO_BIN_EXE_worca").into(),
+            worca_home: self.worca_home(),
+            folder: self.run(),
+            worktree: self.tree(),
+            home: self.run().join("home"),
+            temporary: self.run().join("home/tmp"),
+            common_dir: repository.join(".git"),
+            worktree_admin: repository.join(".git/worktrees/r0123456789"),
+            branch: "worca/r0123456789/a-task".into(),
+            checkout: repository,
+            projects: Vec::new(),
+            protected: vec![self.worca_home().join("core-token")],
+            programs: Vec::new(),
+            user_home: None,
+            found: Vec::new(),
+            service_ports: Vec::new(),
+            closed_port: None,
+            host: std::process::id(),
+        }
+    }
     fn launch(&self, model: &Model, prompt: &str) -> Launch {
+        let facts = self.facts();
         Launch {
             program: claude(),
             model: None,
-            worktree: self.tree(),
-            folder: self.run(),
-            worca_home: self.worca_home(),
-            protected: vec![self.worca_home().join("core-token")],
-            worca: Some(env!("CARGO_BIN_EXE_worca").into()),
+            compiled: guardrails::compile(&self.set, &[], &facts),
+            facts,
             base_url: model.url.clone(),
             pass: Secret::new(PASS.into()),
             prompt: prompt.into(),
@@ -329,7 +362,8 @@ async fn c035_the_plain_denies_hold_when_the_hook_does_not_run() {
     )])
     .await;
     let mut launch = stage.launch(&model, "try it");
-    launch.worca = Some(hook.clone());
+    launch.facts.worca = hook.clone();
+    launch.compiled = guardrails::compile(&stage.set, &[], &launch.facts);
     let request = launch.prepare().unwrap();
     std::fs::remove_file(&hook).unwrap();
     let done = stage.started(request).await;

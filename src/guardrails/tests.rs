@@ -295,16 +295,3 @@ fn without_a_file_the_policy_of_the_box_holds() {
         denied(judged(&Policy::of_the_box(Path::new(elsewhere)), "/worca/runs/r0123456789/tree/a"));
     }
 }
-
-#[test]
-fn a_set_that_does_not_exist_is_an_error_that_lists_those_that_do() {
-    use crate::failure::Explain as _;
-    assert_eq!(SetName::parse("permissive").unwrap().as_str(), "permissive");
-    assert_eq!(SetName::parse("strict"), Err(SetNameError::Unknown("strict".into())));
-    for odd in ["", "Permissive", "-a", "1a", "a b", "../x", "perm\u{131}ssive", &"a".repeat(41)] {
-        assert!(matches!(SetName::parse(odd), Err(SetNameError::Form(_))), "{odd}");
-    }
-    let error = SetName::parse("normal").unwrap_err();
-    assert_eq!(error.to_string(), "there is no guardrail set `normal`");
-    assert_eq!(error.hint().unwrap(), "these exist: `permissive`");
-}

@@ -11,6 +11,7 @@ use crate::agents::claude::{self, Finish, Launch, Parser};
 use crate::events::{Event, RunStatus, cut, cut_to};
 use crate::failure::Explain;
 use crate::git::{Person, agent_environment};
+use crate::guardrails::{self, Confine, Environment, Facts, Filesystem, GuardrailSet, SetName};
 use crate::ids::SpawnId;
 use crate::keys::client::{MintRequest, Minted};
 use crate::keys::slot::{Choice, SlotName};
@@ -89,7 +90,14 @@ impl Inner {
             Ok(minted) => minted,
             Err(error) => return Ok(Outcome::failed(&error)),
         };
-        let begins = NewSpawn { id: spawn.clone(), run: run.id.clone(), program, pass: minted.id.clone() };
+        let begins = NewSpawn {
+            id: spawn.clone(),
+            run: run.id.clone(),
+            program,
+            pass: minted.id.clone(),
+            guardrails: run.guardrails.clone(),
+            policy_digest: String::new(),
+        };
         let outcome =
             match self.until_space(&run.id, || self.settings.store.spawn_begins(begins.clone())).await {
                 Ok(()) => {
@@ -167,21 +175,47 @@ impl Inner {
 
     fn launch(&self, run: &Run, worktree: &Worktree, minted: &Minted, base_url: String) -> Launch {
         let settings = &self.settings;
+        let facts = self.facts(run, worktree);
+        let compiled = guardrails::compile(&bare_set(), &[], &facts);
         let person = Person::new(&run.author_name, &run.author_email).unwrap_or_else(|_| Person::nobody());
         let environment = agent_environment(&worktree.tree(), worktree.common_dir(), &person);
         Launch {
             program: settings.claude.clone(),
             model: run.model.clone(),
-            worktree: worktree.tree(),
-            folder: settings.home.run(&run.id),
-            worca_home: settings.home.path().to_owned(),
-            protected: settings.protected.clone(),
-            worca: None,
+            facts,
+            compiled,
             base_url,
             pass: minted.pass.clone(),
             prompt: run.prompt.clone(),
             resume: None,
             environment: environment.into_iter().map(|(name, value)| (name, OsString::from(value))).collect(),
+        }
+    }
+
+    /// What of this start is known before it.
+    fn facts(&self, run: &Run, worktree: &Worktree) -> Facts {
+        let settings = &self.settings;
+        let folder = settings.home.run(&run.id);
+        let home = folder.join("home");
+        Facts {
+            worca: std::env::current_exe().unwrap_or_default(),
+            worca_home: settings.home.path().to_owned(),
+            worktree: worktree.tree(),
+            temporary: home.join("tmp"),
+            folder,
+            home,
+            common_dir: worktree.common_dir().to_owned(),
+            worktree_admin: worktree.registration(),
+            branch: run.branch.clone(),
+            checkout: run.checkout.clone().into(),
+            projects: Vec::new(),
+            protected: settings.protected.clone(),
+            programs: Vec::new(),
+            user_home: None,
+            found: Vec::new(),
+            service_ports: Vec::new(),
+            closed_port: None,
+            host: std::process::id(),
         }
     }
 
@@ -212,6 +246,20 @@ impl Inner {
             }
         }
         Ok(finish)
+    }
+}
+
+/// The set with no rule of its own.
+fn bare_set() -> GuardrailSet {
+    GuardrailSet {
+        name: SetName::default(),
+        extends: Vec::new(),
+        rules: Vec::new(),
+        deny_undecided: false,
+        honor_project_rules: false,
+        environment: Environment::default(),
+        confine: Confine { filesystem: Filesystem::Open, tcp: None },
+        require_kernel: false,
     }
 }
 

@@ -8,6 +8,7 @@ mod events;
 mod open;
 mod projects;
 mod runs;
+mod settings;
 mod spawns;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,7 @@ use tokio::sync::{Semaphore, watch};
 pub use open::OpenStoreError;
 pub use projects::{NewProject, Project};
 pub use runs::{Run, RunEnd};
-pub use spawns::NewSpawn;
+pub use spawns::{NewSpawn, Spawn};
 
 use crate::failure::Explain;
 

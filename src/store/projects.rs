@@ -77,6 +77,21 @@ impl Store {
         .await
     }
 
+    /// All projects.
+    ///
+    /// # Errors
+    /// When the database does not give them.
+    pub async fn projects(&self) -> Result<Vec<Project>, StoreError> {
+        self.read(move |connection| {
+            connection
+                .prepare("SELECT * FROM projects ORDER BY added_at, id")?
+                .query_map([], project)?
+                .map(|row| typed(row?))
+                .collect()
+        })
+        .await
+    }
+
     /// The project with this id.
     ///
     /// # Errors

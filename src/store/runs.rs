@@ -182,7 +182,9 @@ impl Store {
         let id = id.clone();
         let seq = self
             .write(move |tx| {
-                let ended_at = status.is_end().then(|| Millis::now().0);
+                // A parked run has not ended: it waits.
+                let ended = status.is_end() && status != RunStatus::Parked;
+                let ended_at = ended.then(|| Millis::now().0);
                 let changed = tx.execute(
                     "UPDATE runs SET status = ?2, reason = ?3, ended_at = ?4
                      WHERE id = ?1 AND status IN ('preparing', 'running', 'finishing')",
@@ -198,6 +200,72 @@ impl Store {
             self.announce(seq);
         }
         Ok(seq.is_some())
+    }
+
+    /// Takes up a run again that waits or that an earlier core left, with the event, in one transaction. It gives
+    /// `false` and does nothing when the run stands elsewhere or its worktree is gone.
+    ///
+    /// # Errors
+    /// When the database does not take it.
+    pub async fn resume_run(&self, id: &RunId) -> Result<bool, StoreError> {
+        let from = "status IN ('parked', 'interrupted') AND worktree = 'present'";
+        self.reopen_run(id, RunStatus::Running, from).await
+    }
+
+    /// Brings a parked run to its end, with the event: it is `finishing` then. It gives `false` and does nothing
+    /// when the run is not parked.
+    ///
+    /// # Errors
+    /// When the database does not take it.
+    pub async fn unpark_run(&self, id: &RunId) -> Result<bool, StoreError> {
+        self.reopen_run(id, RunStatus::Finishing, "status = 'parked'").await
+    }
+
+    async fn reopen_run(&self, id: &RunId, to: RunStatus, from: &'static str) -> Result<bool, StoreError> {
+        let id = id.clone();
+        let seq = self
+            .write(move |tx| {
+                // An earlier verdict is of an earlier end.
+                let changed = tx.execute(
+                    &format!(
+                        "UPDATE runs SET status = ?2, reason = NULL, ended_at = NULL, verdict = NULL
+                         WHERE id = ?1 AND {from}"
+                    ),
+                    params![id.as_str(), to.as_str()],
+                )?;
+                if changed == 0 {
+                    return Ok(None);
+                }
+                events::append(tx, &id, &Event::Status { status: to, reason: None }).map(Some)
+            })
+            .await?;
+        if let Some(seq) = seq {
+            self.announce(seq);
+        }
+        Ok(seq.is_some())
+    }
+
+    /// The runs that need a guardrail set still: those at work and those that wait, the oldest first.
+    ///
+    /// # Errors
+    /// When the database does not give them.
+    pub async fn runs_that_need_set(&self, guardrails: &str) -> Result<Vec<RunId>, StoreError> {
+        let guardrails = guardrails.to_owned();
+        self.read(move |connection| {
+            connection
+                .prepare(
+                    "SELECT id FROM runs WHERE guardrails = ?1
+                         AND status IN ('preparing', 'running', 'finishing', 'parked')
+                     ORDER BY created_at",
+                )?
+                .query_map(params![guardrails], |row| row.get::<_, String>(0))?
+                .map(|id| {
+                    let id = id?;
+                    RunId::parse(&id).map_err(|_| StoreError::Foreign { what: "a run id", value: id })
+                })
+                .collect()
+        })
+        .await
     }
 
     /// Stores what came of a run. A value that is not known leaves what was known before.

@@ -4,7 +4,7 @@ use super::*;
 use crate::clock::Millis;
 use crate::events::{Event, RunStatus};
 use crate::failure::Explain as _;
-use crate::ids::{ProjectId, RunId};
+use crate::ids::{PassId, ProjectId, RunId, SpawnId};
 
 struct Place {
     _folder: tempfile::TempDir,
@@ -237,4 +237,110 @@ fn a_database_out_of_reach_is_a_sentence_with_its_folder() {
     let error = Store::open(&folder.path().join("file/worca.db")).err().unwrap();
     assert!(matches!(error, OpenStoreError::Io { .. }), "{error:?}");
     assert!(error.hint().unwrap().contains("file"));
+}
+
+/// A database as the first version left it: its shape, a run at its end, and a start of its agent.
+fn first_database(path: &std::path::Path, run: &RunId, spawn: &SpawnId) {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.execute_batch(include_str!("migrations/0001_first.sql")).unwrap();
+    connection.pragma_update(None, "application_id", 0x5772_4361).unwrap();
+    connection.pragma_update(None, "user_version", 1).unwrap();
+    let sql = format!(
+        "INSERT INTO projects VALUES ('{}', '/p/.git', '/p', '{zeros}', NULL, 1);
+         INSERT INTO runs (id, project_id, title, prompt, guardrails, author_name, author_email, branch, base_commit,
+             status, created_at, worktree) SELECT '{run}', id, 't', 'do it', 'permissive', 'A', 'a@example.invalid',
+             'worca/{run}/t', '{zeros}', 'interrupted', 1, 'present' FROM projects;
+         INSERT INTO events (run_id, at, kind, body)
+             VALUES ('{run}', 2, 'note', '{{\"kind\":\"note\",\"text\":\"kept\"}}');
+         INSERT INTO spawns (id, run_id, program, session, started_at, exit)
+             VALUES ('{spawn}', '{run}', 'Claude Code 2.1.0', 'abc', 3, 'ended');",
+        ProjectId::random(),
+        zeros = "0".repeat(40),
+    );
+    connection.execute_batch(&sql).unwrap();
+}
+
+#[tokio::test]
+async fn a_database_of_the_first_version_is_brought_up_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("worca.db");
+    let (run, spawn) = (RunId::random(), SpawnId::random());
+    first_database(&path, &run, &spawn);
+
+    let store = Store::open(&path).unwrap();
+    let found = store.run(&run).await.unwrap().unwrap();
+    assert_eq!((found.status, found.guardrails.as_str()), (RunStatus::Interrupted, "permissive"));
+    assert_eq!(store.events_after(Some(&run), 0, 10).await.unwrap().len(), 1);
+    let old = store.last_spawn(&run).await.unwrap().unwrap();
+    assert_eq!((old.id, old.guardrails, old.policy_digest, old.receipt), (spawn, None, None, None));
+    assert_eq!(store.last_session(&run).await.unwrap().unwrap().session.as_deref(), Some("abc"));
+    // What is new works on it at once, and a second open changes nothing more.
+    assert_eq!(store.setting("a").await.unwrap(), None);
+    store.set_setting("a", "on".into()).await.unwrap();
+    assert!(store.resume_run(&run).await.unwrap());
+    drop(store);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.setting("a").await.unwrap().as_deref(), Some("on"));
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!(version, 2);
+}
+
+#[tokio::test]
+async fn what_held_an_agent_is_stored_with_its_start() {
+    let place = place();
+    let run = run_in(&place.store).await;
+    let new = |set: &str| NewSpawn {
+        id: SpawnId::random(),
+        run: run.clone(),
+        program: "Claude Code 2.1.0".into(),
+        pass: PassId::random(),
+        guardrails: set.into(),
+        policy_digest: "d".repeat(64),
+    };
+    let (first, second) = (new("normal"), new("strict"));
+    for spawn in [&first, &second] {
+        place.store.spawn_begins(spawn.clone()).await.unwrap();
+    }
+    place.store.spawn_session(&first.id, "s".into()).await.unwrap();
+    place.store.spawn_receipt(&second.id, r#"{"hook":true}"#.into()).await.unwrap();
+    let last = place.store.last_spawn(&run).await.unwrap().unwrap();
+    assert_eq!((last.id, last.guardrails.as_deref()), (second.id, Some("strict")));
+    assert_eq!(last.policy_digest, Some("d".repeat(64)));
+    assert_eq!(last.receipt.as_deref(), Some(r#"{"hook":true}"#));
+    // The second one never came as far as a session.
+    assert_eq!(place.store.last_session(&run).await.unwrap().unwrap().id, first.id);
+    assert_eq!(place.store.last_spawn(&RunId::random()).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_parked_run_waits_and_needs_its_set_until_it_ends() {
+    let place = place();
+    let store = &place.store;
+    let id = run_in(store).await;
+    assert!(!store.resume_run(&id).await.unwrap(), "a run at work is not resumed");
+    store.set_run_status(&id, RunStatus::Parked, Some("why".into())).await.unwrap();
+    let run = store.run(&id).await.unwrap().unwrap();
+    assert_eq!((run.status, run.reason.as_deref(), run.ended_at), (RunStatus::Parked, Some("why"), None));
+    assert!(store.alive_runs().await.unwrap().is_empty(), "the next start of core leaves it alone");
+    assert_eq!(store.runs_that_need_set("permissive").await.unwrap(), [id.clone()]);
+    assert!(store.runs_that_need_set("strict").await.unwrap().is_empty());
+    assert!(!store.set_run_status(&id, RunStatus::Done, None).await.unwrap(), "it does not move by itself");
+
+    assert!(store.resume_run(&id).await.unwrap());
+    assert!(!store.resume_run(&id).await.unwrap(), "once");
+    let run = store.run(&id).await.unwrap().unwrap();
+    assert_eq!((run.status, run.reason), (RunStatus::Running, None));
+
+    store.set_run_status(&id, RunStatus::Parked, None).await.unwrap();
+    assert!(store.unpark_run(&id).await.unwrap() && !store.unpark_run(&id).await.unwrap());
+    store.set_run_status(&id, RunStatus::Stopped, None).await.unwrap();
+    assert!(store.runs_that_need_set("permissive").await.unwrap().is_empty());
+    assert!(!store.resume_run(&id).await.unwrap(), "what is over stays over");
+
+    // An interrupted run is resumed while its worktree is there, and not after.
+    let other = run_in(store).await;
+    store.set_run_status(&other, RunStatus::Interrupted, None).await.unwrap();
+    store.worktree_removed(&other).await.unwrap();
+    assert!(!store.resume_run(&other).await.unwrap());
 }

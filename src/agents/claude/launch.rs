@@ -6,11 +6,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Explain;
-use crate::guardrails::Policy;
+use crate::guardrails::{Compiled, Facts, INSTRUCTIONS_FILE, POLICY_FILE, SETTINGS_FILE};
 use crate::secret::Secret;
 use crate::spawn::SpawnRequest;
 
-use super::{ProjectText, settings};
+use super::ProjectText;
 
 /// One start of Claude Code.
 pub struct Launch {
@@ -18,17 +18,11 @@ pub struct Launch {
     pub program: OsString,
     /// The model's name as it was given; `None` leaves the choice to the program.
     pub model: Option<String>,
-    /// The worktree, which is the working folder.
-    pub worktree: PathBuf,
-    /// The run's own folder: `home/` (with `.claude/` and `tmp/`), `settings.json`, `policy.json` and
-    /// `project.md` are made in it. The worktree may lie in it too.
-    pub folder: PathBuf,
-    /// Worca's home: off limits for the agent's file tools but for the worktree and `home/`.
-    pub worca_home: PathBuf,
-    /// Further files and folders that are off limits, absolute (the core token's file).
-    pub protected: Vec<PathBuf>,
-    /// The running `worca`, for the hook. `None`: this program's own path.
-    pub worca: Option<PathBuf>,
+    /// The places of this start. In `folder` the files of [`Compiled`] are written (mode 0600), `home/.claude/` and
+    /// the temporary folder are made; `worktree` is the working folder and must be there.
+    pub facts: Facts,
+    /// What the run's guardrail set came to for these facts.
+    pub compiled: Compiled,
     /// Where the model is: the key service's slot.
     pub base_url: String,
     /// What the agent shows there.
@@ -53,9 +47,6 @@ pub enum PrepareError {
         #[source]
         source: std::io::Error,
     },
-    /// The path of this program is unknown.
-    #[error("the path of the running `worca`, which the hook needs, is unknown")]
-    OwnPath(#[source] std::io::Error),
     /// The hook would not run, and the agent program takes a hook that does not run for consent.
     #[error("the hook's program `{}` is not there", .0.display())]
     NoHook(PathBuf),
@@ -67,7 +58,7 @@ pub enum PrepareError {
 impl Explain for PrepareError {
     fn code(&self) -> &'static str {
         match self {
-            Self::Write { .. } | Self::OwnPath(_) => "agent-files",
+            Self::Write { .. } => "agent-files",
             Self::NoHook(_) => "hook-missing",
             Self::Name(..) => "agent-name",
         }
@@ -88,39 +79,21 @@ impl Launch {
     /// # Errors
     /// When a file cannot be written or a name has another form.
     pub fn prepare(self) -> Result<SpawnRequest, PrepareError> {
-        let home = self.folder.join("home");
-        let (config, temporary) = (home.join(".claude"), home.join("tmp"));
-        for folder in [&self.folder, &home, &config, &temporary] {
+        let Self { facts, compiled, .. } = self;
+        let config = facts.home.join(".claude");
+        for folder in [&facts.folder, &facts.home, &config, &facts.temporary] {
             make_folder(folder)?;
         }
-        let worca = match self.worca {
-            Some(path) => path,
-            None => std::env::current_exe().map_err(PrepareError::OwnPath)?,
-        };
-
-        if !worca.is_file() {
-            return Err(PrepareError::NoHook(worca));
+        if !facts.worca.is_file() {
+            return Err(PrepareError::NoHook(facts.worca));
         }
-        let policy_file = self.folder.join("policy.json");
-        let settings_file = self.folder.join("settings.json");
-        let mut closed = vec![PathBuf::from("/run/secrets"), self.worca_home.clone()];
-        closed.extend(self.protected);
-        let open = vec![self.worktree.clone(), home.clone()];
-        let policy = Policy { closed, open, ..Policy::bare() };
-        write(&policy_file, policy.to_json().as_bytes())?;
-        // `deny` has no exceptions, so only what holds nothing of this run can stand there. The hook has the rest.
-        let state = ["worca.db", "worca.db-wal", "core-token", "keys", "container", "containers"];
-        let state: Vec<PathBuf> = state.iter().map(|name| self.worca_home.join(name)).collect();
-        let protected: Vec<&Path> = policy
-            .closed
-            .iter()
-            .filter(|closed| !policy.open.iter().any(|open| open.starts_with(closed)))
-            .chain(&state)
-            .chain([&policy_file, &settings_file])
-            .map(PathBuf::as_path)
-            .collect();
-        let settings = settings::build(&worca, &policy_file, &protected);
-        write(&settings_file, settings.to_string().as_bytes())?;
+        let [policy_file, settings_file, instructions_file] =
+            [POLICY_FILE, SETTINGS_FILE, INSTRUCTIONS_FILE].map(|name| facts.folder.join(name));
+        write(&policy_file, compiled.policy.to_json().as_bytes())?;
+        write(&settings_file, compiled.settings.to_string().as_bytes())?;
+        let project = ProjectText::read(&facts.worktree).map(|project| project.prompt());
+        let instructions = [Some(compiled.preamble), project].into_iter().flatten().collect::<Vec<_>>();
+        write(&instructions_file, instructions.join("\n").as_bytes())?;
 
         let mut arguments: Vec<OsString> =
             ["-p", "--output-format", "stream-json", "--verbose"].map(Into::into).into();
@@ -129,11 +102,7 @@ impl Launch {
             ["--setting-sources=", "--strict-mcp-config", "--permission-mode", "acceptEdits"].map(Into::into),
         );
         arguments.extend(["--settings".into(), settings_file.into_os_string()]);
-        if let Some(project) = ProjectText::read(&self.worktree) {
-            let file = self.folder.join("project.md");
-            write(&file, project.prompt().as_bytes())?;
-            arguments.extend(["--append-system-prompt-file".into(), file.into_os_string()]);
-        }
+        arguments.extend(["--append-system-prompt-file".into(), instructions_file.into_os_string()]);
         if let Some(model) = self.model {
             arguments.extend(["--model".into(), word(model, "model")?.into()]);
         }
@@ -150,13 +119,16 @@ impl Launch {
         give("DISABLE_AUTOUPDATER", "1".into());
         // For the same hook where it is called without a file (the image's managed settings).
         give("WORCA_HOOK_POLICY", policy_file.into_os_string());
+        for (name, value) in compiled.environment {
+            give(&name, value.into());
+        }
         Ok(SpawnRequest {
             shim: None,
             program: self.program,
             arguments,
-            directory: self.worktree,
-            home,
-            temporary,
+            directory: facts.worktree,
+            home: facts.home,
+            temporary: facts.temporary,
             environment,
             stdin: self.prompt.into_bytes(),
         })

@@ -8,7 +8,6 @@
 
 mod launch;
 mod project;
-mod settings;
 mod stream;
 mod version;
 

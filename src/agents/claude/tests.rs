@@ -2,10 +2,50 @@ use proptest::prelude::*;
 
 use super::stream::{Event, Parser};
 use super::*;
+use std::path::Path;
+
+use crate::guardrails::{self, Confine, Environment, Facts, Filesystem, GuardrailSet, SetName};
 use crate::secret::Secret;
 use crate::spawn::Line;
 
 const PASS: &str = "wp_0123456789abcdef";
+
+fn facts(worca_home: &Path, worca: &Path) -> Facts {
+    let folder = worca_home.join("runs/r0123456789");
+    Facts {
+        worca: worca.into(),
+        worca_home: worca_home.into(),
+        worktree: folder.join("tree"),
+        home: folder.join("home"),
+        temporary: folder.join("home/tmp"),
+        folder,
+        common_dir: "/repository/.git".into(),
+        worktree_admin: "/repository/.git/worktrees/r0123456789".into(),
+        branch: "worca/r0123456789/a-task".into(),
+        checkout: "/repository".into(),
+        projects: Vec::new(),
+        protected: Vec::new(),
+        programs: Vec::new(),
+        user_home: None,
+        found: Vec::new(),
+        service_ports: Vec::new(),
+        closed_port: None,
+        host: 4242,
+    }
+}
+
+fn open_set() -> GuardrailSet {
+    GuardrailSet {
+        name: SetName::parse("permissive").unwrap(),
+        extends: Vec::new(),
+        rules: Vec::new(),
+        deny_undecided: false,
+        honor_project_rules: false,
+        environment: Environment::default(),
+        confine: Confine { filesystem: Filesystem::Open, tcp: None },
+        require_kernel: false,
+    }
+}
 
 fn parse(text: &[u8]) -> Vec<Event> {
     Parser::new(vec![Secret::new(PASS.into())]).parse(&Line { bytes: text.to_vec(), dropped: 0 })
@@ -130,11 +170,8 @@ fn a_name_that_could_be_a_flag_or_a_shell_word_does_not_start() {
     let launch = |model: &str| Launch {
         program: "claude".into(),
         model: Some(model.into()),
-        worktree: folder.path().join("runs/r0123456789/tree"),
-        folder: folder.path().join("runs/r0123456789"),
-        worca_home: folder.path().into(),
-        protected: Vec::new(),
-        worca: Some(worca.clone()),
+        compiled: guardrails::compile(&open_set(), &[], &facts(folder.path(), &worca)),
+        facts: facts(folder.path(), &worca),
         base_url: "http://keys:4318/rehearsal".into(),
         pass: Secret::new(PASS.into()),
         prompt: "the prompt".into(),
@@ -162,20 +199,18 @@ fn a_name_that_could_be_a_flag_or_a_shell_word_does_not_start() {
 #[test]
 fn a_file_that_another_left_in_the_runs_folder_is_replaced_and_not_followed() {
     let folder = tempfile::tempdir().unwrap();
-    let run = folder.path().join("run");
+    let facts = facts(folder.path(), &std::env::current_exe().unwrap());
+    let run = facts.folder.clone();
     std::fs::create_dir_all(&run).unwrap();
     std::fs::write(folder.path().join("victim"), "whole").unwrap();
-    for name in ["policy.new", "settings.new", "policy.json", "settings.json"] {
+    for name in ["policy.new", "settings.new", "project.new", "policy.json", "settings.json", "project.md"] {
         std::os::unix::fs::symlink(folder.path().join("victim"), run.join(name)).unwrap();
     }
     let launch = Launch {
         program: "claude".into(),
         model: None,
-        worktree: run.join("tree"),
-        folder: run.clone(),
-        worca_home: folder.path().into(),
-        protected: Vec::new(),
-        worca: Some(std::env::current_exe().unwrap()),
+        compiled: guardrails::compile(&open_set(), &[], &facts),
+        facts,
         base_url: String::new(),
         pass: Secret::new(PASS.into()),
         prompt: String::new(),
@@ -184,7 +219,11 @@ fn a_file_that_another_left_in_the_runs_folder_is_replaced_and_not_followed() {
     };
     launch.prepare().unwrap();
     assert_eq!(std::fs::read_to_string(folder.path().join("victim")).unwrap(), "whole");
-    assert!(run.join("settings.json").symlink_metadata().unwrap().is_file());
+    for name in ["settings.json", "policy.json", "project.md"] {
+        use std::os::unix::fs::PermissionsExt as _;
+        let made = run.join(name).symlink_metadata().unwrap();
+        assert!(made.is_file() && made.permissions().mode() & 0o777 == 0o600, "{name}");
+    }
 }
 
 #[test]

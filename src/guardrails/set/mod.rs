@@ -1,8 +1,23 @@
 //! Guardrail sets: their YAML, the three tiers, the user's own, and what a set comes to with all that it extends.
+//!
+//! The files of the user's own sets are read and written here, for core and the command line; the hook never does.
 
+mod compare;
+mod document;
+mod folder;
+mod library;
 mod name;
+mod pattern;
+#[cfg(test)]
+mod tests;
+mod tier;
 
+pub use compare::{Difference, LimitDifference};
+pub use document::{ConfineLimits, Deny, Document, DocumentError, Require, Signals};
+pub use folder::{Mode, OwnSets, OwnSetsError};
+pub use library::{Library, Listed, Origin, SetError};
 pub use name::{SetName, SetNameError};
+pub use tier::Tier;
 
 use super::Rule;
 

@@ -1,35 +1,23 @@
-//! The name of a guardrail set.
+//! The name of a guardrail set: its form. Whether a set of that name exists is the library's matter.
 
 use crate::failure::{Exit, Explain};
 
-/// The sets that exist.
-const EXISTING: [&str; 1] = ["permissive"];
-
-/// The name of an existing guardrail set: 1 to 40 of `a-z`, `0-9`, `-`, the first a letter.
+/// The name of a guardrail set: 1 to 40 of `a-z`, `0-9`, `-`, the first a letter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(transparent)]
 pub struct SetName(String);
 
-/// The name is not one, or no set has it. A run never goes on with another set in its place.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum SetNameError {
-    /// Wrong form.
-    #[error("`{0}` is not a guardrail set's name: 1 to 40 of `a-z`, `0-9` and `-`, the first a letter")]
-    Form(String),
-    /// No such set.
-    #[error("there is no guardrail set `{0}`")]
-    Unknown(String),
-}
+/// The text is no name of a set.
+#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
+#[error("`{0}` is not a guardrail set's name: 1 to 40 of `a-z`, `0-9` and `-`, the first a letter")]
+pub struct SetNameError(String);
 
 impl Explain for SetNameError {
     fn code(&self) -> &'static str {
-        match self {
-            Self::Form(_) => "guardrails-name",
-            Self::Unknown(_) => "guardrails-unknown",
-        }
+        "guardrails-name"
     }
     fn hint(&self) -> Option<String> {
-        Some(format!("these exist: {}", EXISTING.map(|name| format!("`{name}`")).join(", ")))
+        Some("`worca guardrails list` shows the sets that exist".into())
     }
     fn exit(&self) -> Exit {
         Exit::Usage
@@ -37,18 +25,16 @@ impl Explain for SetNameError {
 }
 
 impl SetName {
-    /// The name of an existing set.
+    /// A name in the right form.
     ///
     /// # Errors
-    /// When the form is another or no set has the name.
+    /// When the form is another.
     pub fn parse(text: &str) -> Result<Self, SetNameError> {
         let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let letter = text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
         if !letter || text.len() > 40 || !text.bytes().all(fits) {
-            return Err(SetNameError::Form(text.chars().take(60).collect()));
-        }
-        if !EXISTING.contains(&text) {
-            return Err(SetNameError::Unknown(text.to_owned()));
+            let shown = text.chars().take(60).map(|c| if c.is_control() { '\u{fffd}' } else { c });
+            return Err(SetNameError(shown.collect()));
         }
         Ok(Self(text.to_owned()))
     }
@@ -56,12 +42,23 @@ impl SetName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+    /// The name that stands in the rules of a repository of its own, which no set can have.
+    pub fn of_the_project() -> Self {
+        Self(PROJECT.into())
+    }
+    /// Whether it is that name.
+    pub fn is_of_the_project(&self) -> bool {
+        self.0 == PROJECT
+    }
 }
+
+/// The set in the name of a repository's own rules: `project.commands[make deploy]`.
+const PROJECT: &str = "project";
 
 impl Default for SetName {
     /// What a run gets that names none.
     fn default() -> Self {
-        Self("permissive".into())
+        Self("normal".into())
     }
 }
 
