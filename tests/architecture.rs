@@ -60,6 +60,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("saphyr_parser", &["container/compose"]),
     ("crossterm", &["container/engine", "cli"]),
     ("indicatif", &["cli"]),
+    ("landlock", &["spawn", "guardrails/confine"]),
     ("clap", &["cli", "main.rs"]),
 ];
 

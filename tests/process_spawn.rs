@@ -38,12 +38,13 @@ async fn the_environment_has_exactly_the_expected_names() {
     let mut expected: Vec<String> = std::env::vars()
         .map(|(name, _)| name)
         .filter(|name| ["PATH", "LANG", "TZ"].contains(&name.as_str()) || name.starts_with("LC_"))
-        .chain(["HOME", "MARK", "TERM", "TMPDIR"].map(str::to_owned))
+        .chain(["HOME", "MARK", "TERM", "TMPDIR", "WORCA_HOST_PID"].map(str::to_owned))
         .collect();
     expected.sort();
     assert_eq!(names, expected);
     assert!(text.contains(&format!("HOME={}\n", place.path("home").display())), "{text}");
     assert!(text.contains("TERM=dumb\n"), "{text}");
+    assert!(text.contains(&format!("WORCA_HOST_PID={}\n", std::process::id())), "{text}");
 }
 
 #[tokio::test]

@@ -4,7 +4,18 @@ use serde_json::{Map, Value};
 
 /// Parts of a field's name by which its text is a path.
 const PATH_LIKE: [&str; 12] = [
-    "path", "file", "dir", "folder", "uri", "source", "destination", "target", "root", "location", "cwd", "notebook",
+    "path",
+    "file",
+    "dir",
+    "folder",
+    "uri",
+    "source",
+    "destination",
+    "target",
+    "root",
+    "location",
+    "cwd",
+    "notebook",
 ];
 
 /// Longest text that is taken for a path, in bytes (the system's own limit); a longer one is contents.

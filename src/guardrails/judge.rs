@@ -215,7 +215,9 @@ impl Call<'_> {
     /// The host of an address: of `WebFetch`, and of tools that we do not know.
     fn fetch(&self) -> Step {
         let urls = match self.tool {
-            "WebFetch" => self.input.get("url").and_then(Value::as_str).map(str::to_owned).into_iter().collect(),
+            "WebFetch" => {
+                self.input.get("url").and_then(Value::as_str).map(str::to_owned).into_iter().collect()
+            }
             tool if tools::is_known(tool) => Vec::new(),
             _ => fields::addresses(self.input),
         };

@@ -60,7 +60,8 @@ impl PathRules {
     /// mean is denied, or it spells out so much of a denied name that it means just that (`.en?`, `id_r*`).
     pub(super) fn denies_wild(&self, path: &Path) -> Option<&Rule> {
         let name: Vec<char> = names(path).pop()?;
-        let plain = |letters: &[char]| letters.iter().take_while(|letter| !"*?[\\".contains(**letter)).count();
+        let plain =
+            |letters: &[char]| letters.iter().take_while(|letter| !"*?[\\".contains(**letter)).count();
         let spelt = plain(&name);
         if spelt < 2 || spelt == name.len() {
             return None;
@@ -92,8 +93,7 @@ impl Pattern {
         let split = |text: &str| -> Vec<String> {
             text.split('/').filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect()
         };
-        if let Some(rest) =
-            pattern.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'))
+        if let Some(rest) = pattern.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'))
         {
             let below = |home: &PathBuf| {
                 let start = home.components().filter_map(name).map(|name| glob::literal(&name));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 use super::{Line, SpawnError, SpawnRequest};
+use crate::guardrails::Receipt;
 
 /// How an agent ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,7 @@ impl AgentExit {
 /// it is read waits in its own write. Nothing is queued here.
 pub struct Agent {
     pid: u32,
+    receipt: Receipt,
     stdout: super::lines::Lines<tokio::process::ChildStdout>,
     stderr: Arc<Mutex<Tail>>,
     stopper: Stopper,
@@ -99,6 +101,11 @@ impl Agent {
     /// The agent's process id, in core's own process name space.
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// What was tried before it started, through its very limits.
+    pub fn receipt(&self) -> &Receipt {
+        &self.receipt
     }
 
     /// The next line of its output; `None` when there will be none. May be dropped half-way.
@@ -172,7 +179,7 @@ mod unix {
     use tokio::process::Child;
 
     use super::super::lines::{Lines, MAX_LINE};
-    use super::super::wire::{Description, KILL, Report};
+    use super::super::wire::{Description, KILL, Refusal, Report, Task};
     use super::super::{MAX_STDIN, environment};
     use super::*;
 
@@ -185,15 +192,14 @@ mod unix {
     /// How often a shim is looked at: one that its agent has stopped would never tell the end.
     const LOOK: Duration = Duration::from_secs(1);
     /// Longest line that a shim writes.
-    const MAX_REPORT: usize = 64 * 1024;
+    const MAX_REPORT: usize = super::super::wire::MAX_DESCRIPTION;
 
     /// Starts an agent. When the caller is dropped meanwhile, nothing is left running.
     ///
     /// # Errors
     /// When the request is refused, or the shim cannot hold or start the program.
     pub async fn start(request: SpawnRequest) -> Result<Agent, SpawnError> {
-        let environment =
-            environment::build(std::env::vars_os(), &request.home, &request.temporary, &request.environment)?;
+        let environment = environment::build(std::env::vars_os(), &request)?;
         for (what, path) in
             [("working folder", &request.directory), ("home", &request.home), ("TMPDIR", &request.temporary)]
         {
@@ -210,6 +216,7 @@ mod unix {
             directory: request.directory.into(),
             environment: environment.into_iter().collect(),
             stdin: request.stdin.len() as u64,
+            task: Task { kernel: request.kernel, trial: request.trial },
         };
         let shim = match request.shim {
             Some(shim) => shim,
@@ -237,9 +244,9 @@ mod unix {
             Ok(_) => None,
             Err(_) => return Err(SpawnError::Silent("no answer in 30 s".into())),
         };
-        let pid = match first {
-            Some(Report::Started(pid)) => pid,
-            Some(Report::Refused(why)) => return Err(SpawnError::Refused(why)),
+        let (pid, receipt) = match first {
+            Some(Report::Started { pid, receipt }) => (pid, receipt),
+            Some(Report::Refused(why)) => return Err(refused(why)),
             Some(Report::Ended { .. }) | None => {
                 let mut said = vec![0u8; 1024];
                 let size = tokio::time::timeout(FAREWELL, stderr.read(&mut said))
@@ -269,11 +276,22 @@ mod unix {
         });
         Ok(Agent {
             pid,
+            receipt,
             stdout: Lines::new(stdout, MAX_LINE),
             stderr: tail,
             stopper: Stopper { commands, exit },
             _tasks: tasks,
         })
+    }
+
+    fn refused(why: Refusal) -> SpawnError {
+        match why {
+            Refusal::Start(sentence) => SpawnError::Refused(sentence),
+            Refusal::Kernel(missing) => SpawnError::KernelLacks(missing),
+            Refusal::Rules(why) => SpawnError::KernelRules(why),
+            Refusal::Open(what) => SpawnError::Open(what),
+            Refusal::Hook(what) => SpawnError::HookOpen(what),
+        }
     }
 
     fn own_path() -> Result<PathBuf, SpawnError> {

@@ -22,6 +22,8 @@ mod agent;
 mod environment;
 mod error;
 mod harden;
+#[cfg(unix)]
+mod kernel;
 mod lines;
 #[cfg(unix)]
 mod shim;
@@ -32,9 +34,11 @@ mod tree;
 mod wire;
 
 pub use agent::{Agent, AgentEnd, AgentExit, Stopper, start};
-pub use environment::{KEPT, kept};
+pub use environment::{HOST_PID, KEPT, kept};
 pub use error::SpawnError;
 pub use harden::harden_self;
+#[cfg(unix)]
+pub use kernel::{kernel_support, missing};
 pub use lines::{Line, MAX_LINE};
 #[cfg(unix)]
 pub use shim::main as shim_main;
@@ -43,6 +47,8 @@ pub use strays::{adopt as adopt_strays, keep_sweeping, sweep as sweep_strays};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+use crate::guardrails::{HookTrial, KernelRules};
 
 /// The largest standard input that an agent is given, in bytes.
 pub const MAX_STDIN: usize = 32 * 1024 * 1024;
@@ -64,8 +70,20 @@ pub struct SpawnRequest {
     /// What is added to the environment; it wins over what is kept. Secrets may stand here: they go to the
     /// agent alone, over a socket.
     pub environment: Vec<(String, OsString)>,
+    /// Further names of core's environment that the agent keeps where core has them, beside [`KEPT`].
+    pub keep: Vec<String>,
     /// What the agent reads from standard input (the prompt), at most [`MAX_STDIN`] bytes.
     pub stdin: Vec<u8>,
+    /// What the kernel holds for it and all that it starts, and what is tried before it starts.
+    pub kernel: KernelRules,
+    /// The forbidden call that its hook must deny before it starts. `None`: it has no hook.
+    pub trial: Option<HookTrial>,
+}
+
+/// What the running kernel can hold: nothing, where agents are not started at all.
+#[cfg(not(unix))]
+pub fn kernel_support() -> crate::guardrails::KernelSupport {
+    crate::guardrails::KernelSupport { abi: 0, files: false, tcp: false, signals: false }
 }
 
 /// Where strays are not adopted: other systems have no subreaper.

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use worca::guardrails::{Access, KERNEL_RULES_VERSION, KernelRules};
 use worca::spawn::{self, Agent, AgentExit, SpawnRequest};
 
 use crate::proc::{self, PATIENCE, until};
@@ -35,7 +36,10 @@ impl Place {
             home: self.path("home"),
             temporary: self.path("tmp"),
             environment: vec![("MARK".into(), self.mark.clone().into())],
+            keep: Vec::new(),
             stdin: Vec::new(),
+            kernel: open(),
+            trial: None,
         }
     }
     pub async fn sh(&self, script: &str) -> Agent {
@@ -57,6 +61,17 @@ impl Place {
     pub async fn number(&self, name: &str) -> i32 {
         let path = self.path("tree").join(name);
         until("the agent wrote a number", || proc::number_in(&path)).await
+    }
+}
+
+/// Rules that hold nothing but signals.
+pub fn open() -> KernelRules {
+    KernelRules {
+        version: KERNEL_RULES_VERSION,
+        places: [("/".into(), Access::Write)].into(),
+        connect: None,
+        required: false,
+        probes: Vec::new(),
     }
 }
 

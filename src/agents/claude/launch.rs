@@ -130,7 +130,10 @@ impl Launch {
             home: facts.home,
             temporary: facts.temporary,
             environment,
+            keep: compiled.keep,
             stdin: self.prompt.into_bytes(),
+            kernel: compiled.kernel,
+            trial: Some(compiled.trial),
         })
     }
 }

@@ -2,13 +2,12 @@
 //! every descendant. Never returns from [`watch`] while a descendant lives, but for [`GIVE_UP`].
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::io::{Read, Seek as _};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,7 +15,9 @@ use rustix::fs::MemfdFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
 use super::super::tree;
-use super::super::wire::{Description, KILL, Report, TERMINATE};
+use super::super::wire::{Description, KILL, Refusal, Report, TERMINATE};
+use super::stage;
+use crate::guardrails::Receipt;
 
 pub(super) const DESCRIPTORS: &str = "/proc/self/fd";
 
@@ -39,41 +40,49 @@ pub(super) fn confine() -> Result<(), String> {
 }
 
 /// Standard input as a file in memory: no writer is needed, and its end is there from the start.
-pub(super) fn standard_input(from: &mut impl Read, size: u64) -> Result<Stdio, String> {
+pub(super) fn standard_input(from: &mut impl Read, size: u64) -> Result<OwnedFd, String> {
     let mut file = || -> std::io::Result<OwnedFd> {
         let mut file = std::fs::File::from(rustix::fs::memfd_create("stdin", MemfdFlags::CLOEXEC)?);
         super::copy_exactly(from, &mut file, size)?;
         file.rewind()?;
         Ok(file.into())
     };
-    file().map(Stdio::from).map_err(|error| format!("the agent's standard input is not whole: {error}"))
+    file().map_err(|error| format!("the agent's standard input is not whole: {error}"))
 }
 
-/// The second stage of this very binary, also after its file was replaced by a newer one.
-pub(super) fn command(program: &Path, description: &Description) -> Command {
+/// Starts the second stage, hands it what it needs, and waits until it has become the agent.
+pub(super) fn begin(
+    control: &UnixStream,
+    program: &Path,
+    description: &Description,
+    stdin: OwnedFd,
+) -> Result<(u32, Receipt), Refusal> {
+    let (own, other) = UnixStream::pair().map_err(|error| format!("no socket: {error}"))?;
+    // This very binary, also after its file was replaced by a newer one.
     let mut command = super::new_command(Path::new("/proc/self/exe"));
     command.arg0("worca").args(["shim", "--exec"]).arg(rustix::process::getpid().to_string());
     command.arg("--").arg(program).args(&description.arguments);
+    command.env_clear().envs(description.environment.iter().map(|(name, value)| (name, value)));
+    command.current_dir(Path::new(&description.directory)).stdin(OwnedFd::from(other));
     // A group of the agent's own: `kill 0`, which many scripts end with, must not reach the shim.
     command.process_group(0);
-    command
+    let child =
+        command.spawn().map_err(|error| format!("`{}` could not be started: {error}", program.display()))?;
+    // It holds the second stage's end of the socket, whose close is waited for.
+    drop(command);
+    let done =
+        stage::hand_over(&own, &description.task, stdin.as_fd()).and_then(|()| stage::wait(&own, control));
+    done.map(|receipt| (child.id(), receipt)).inspect_err(|_| {
+        // Also what the hook may have left.
+        Watched::new(child.id()).end_all();
+    })
 }
 
-/// From here on the shim's death is the agent's. Also when the shim died just before this line.
-pub(super) fn die_with_parent(parent: &OsStr) -> Result<(), String> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|error| format!("the agent would outlive its shim: {error}"))?;
-    let now = rustix::process::getppid().map(|pid| pid.to_string());
-    if now.as_deref().map(OsStr::new) == Some(parent) {
-        return Ok(());
-    }
-    Err("the shim is gone".into())
-}
+pub(super) use stage::become_agent;
 
 /// Waits for the agent's end, for core's word or for core's end; then ends everything.
 pub(super) fn watch(control: &UnixStream, agent: u32) -> (Report, ExitCode) {
-    let mut watched =
-        Watched { agent: i32::try_from(agent).ok().and_then(Pid::from_raw), status: None, none: false };
+    let mut watched = Watched::new(agent);
     let pinned = watched.agent.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
     let mut commands: &UnixStream = control;
     loop {
@@ -117,6 +126,10 @@ struct Watched {
 }
 
 impl Watched {
+    fn new(agent: u32) -> Self {
+        Self { agent: i32::try_from(agent).ok().and_then(Pid::from_raw), status: None, none: false }
+    }
+
     /// Takes every ended child. Only this thread reaps, so a child's number stays its own between two calls.
     fn reap(&mut self) {
         loop {

@@ -1,11 +1,13 @@
 //! The `shim` role: one small process above each agent. It confines, starts, watches and ends; it copies no
 //! stream, keeps no thread pool and knows nothing of runs. See the parent for what it holds.
 //!
-//! Two stages, because nothing may run between fork and exec in safe code: `worca shim` is the one that stays;
-//! `worca shim --exec PARENT -- PROGRAM …` becomes the agent.
+//! Two stages, because nothing may run between fork and exec in safe code: `worca shim` is the one that stays, outside
+//! the agent's domain; `worca shim --exec PARENT -- PROGRAM …` puts itself into it, tries it, and becomes the agent.
 
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod stage;
 #[cfg(target_os = "linux")]
 use linux as system;
 #[cfg(not(target_os = "linux"))]
@@ -19,21 +21,18 @@ use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use super::wire::{Description, MAX_DESCRIPTION, Report};
-
-/// The exit code of the second stage when the program could not be executed (as shells do).
-const NOT_EXECUTED: u8 = 126;
+use super::wire::{Description, MAX_DESCRIPTION, Refusal, Report};
+use crate::guardrails::Receipt;
 
 /// Runs the role; `arguments` are those after the word `shim`.
 pub fn main(arguments: &[OsString]) -> ExitCode {
     match arguments {
         [] => hold(),
         [stage, parent, dashes, program, rest @ ..] if stage == "--exec" && dashes == "--" => {
-            become_agent(parent, program, rest)
+            system::become_agent(parent, program, rest)
         }
         _ => refuse("`worca shim` takes no arguments: core starts it"),
     }
@@ -54,8 +53,8 @@ fn hold() -> ExitCode {
         _ => return refuse("`worca shim` is started by core, which talks to it over its standard input"),
     };
     match start(&control) {
-        Ok(agent) => {
-            tell(&control, &Report::Started(agent));
+        Ok((agent, receipt)) => {
+            tell(&control, &Report::Started { pid: agent, receipt });
             let (report, code) = system::watch(&control, agent);
             tell(&control, &report);
             code
@@ -68,7 +67,7 @@ fn hold() -> ExitCode {
 }
 
 /// A core that is gone cannot be told anything; what had to be ended was ended before.
-fn tell(mut control: &UnixStream, report: &Report) {
+fn tell(mut control: &UnixStream, report: &impl serde::Serialize) {
     if let Ok(mut line) = serde_json::to_vec(report) {
         line.push(b'\n');
         let _ = control.write_all(&line);
@@ -85,7 +84,7 @@ fn close_inherited() {
     }
 }
 
-fn start(control: &UnixStream) -> Result<u32, String> {
+fn start(control: &UnixStream) -> Result<(u32, Receipt), Refusal> {
     rustix::process::setsid().map_err(|error| format!("no session of its own: {error}"))?;
     let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
     rustix::process::setrlimit(rustix::process::Resource::Core, none)
@@ -106,14 +105,9 @@ fn start(control: &UnixStream) -> Result<u32, String> {
     let program = find(&description)?;
     let directory = Path::new(&description.directory);
     if !directory.is_dir() {
-        return Err(format!("the working folder `{}` is not a folder", directory.display()));
+        return Err(format!("the working folder `{}` is not a folder", directory.display()).into());
     }
-
-    let mut command = system::command(&program, &description);
-    command.env_clear().envs(description.environment).current_dir(directory).stdin(stdin);
-    let child =
-        command.spawn().map_err(|error| format!("`{}` could not be started: {error}", program.display()))?;
-    Ok(child.id())
+    system::begin(control, &program, &description, stdin)
 }
 
 /// The file that will be executed: looked up here so that a missing one is an error and not an exit code.
@@ -135,24 +129,6 @@ fn find(description: &Description) -> Result<PathBuf, String> {
         .map(|folder| folder.join(name))
         .find(|file| runs(file))
         .ok_or_else(|| format!("the program `{}` was not found in PATH", name.display()))
-}
-
-/// The second stage: this process becomes the agent.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is spawn's shim: the one place where an agent is executed"
-)]
-fn become_agent(parent: &OsStr, program: &OsStr, arguments: &[OsString]) -> ExitCode {
-    if let Err(why) = system::die_with_parent(parent) {
-        return refuse(&why);
-    }
-    let error = Command::new(program).args(arguments).exec();
-    let _ = writeln!(
-        std::io::stderr(),
-        "error: `{}` could not be executed: {error}",
-        Path::new(program).display()
-    );
-    ExitCode::from(NOT_EXECUTED)
 }
 
 /// Copies exactly `size` bytes.

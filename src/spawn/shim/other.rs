@@ -1,7 +1,7 @@
 //! The shim where there is no subreaper (macOS, BSD): a session and a process group. A process that leaves the
 //! agent's group is not ended here; the box, which is Linux, is where the whole tree is held.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write as _};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -11,7 +11,9 @@ use std::process::{Command, ExitCode, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::super::wire::{Description, Report, TERMINATE};
+use super::super::kernel;
+use super::super::wire::{Description, Refusal, Report, TERMINATE};
+use crate::guardrails::Receipt;
 
 pub(super) const DESCRIPTORS: &str = "/dev/fd";
 
@@ -31,19 +33,36 @@ pub(super) fn standard_input(from: &mut impl Read, size: u64) -> Result<Stdio, S
     Ok(reader.into())
 }
 
-pub(super) fn command(program: &Path, description: &Description) -> Command {
+/// There is no domain here: what is tried shows what nothing holds.
+pub(super) fn begin(
+    _control: &UnixStream,
+    program: &Path,
+    description: &Description,
+    stdin: Stdio,
+) -> Result<(u32, Receipt), Refusal> {
+    let settle = |command: &mut Command| {
+        command.env_clear().envs(description.environment.iter().map(|(name, value)| (name, value)));
+        command.current_dir(Path::new(&description.directory));
+    };
+    let task = &description.task;
+    let receipt = kernel::confine_and_try(&task.kernel, task.trial.as_ref(), settle)?;
     let mut command = super::new_command(program);
     command.args(&description.arguments).process_group(0);
-    command
+    settle(&mut command);
+    let child = command
+        .stdin(stdin)
+        .spawn()
+        .map_err(|error| format!("`{}` could not be started: {error}", program.display()))?;
+    Ok((child.id(), receipt))
 }
 
-pub(super) fn die_with_parent(_parent: &OsStr) -> Result<(), String> {
-    Err("this system has no second stage".into())
+pub(super) fn become_agent(_parent: &OsStr, _program: &OsStr, _arguments: &[OsString]) -> ExitCode {
+    super::refuse("this system has no second stage")
 }
 
 pub(super) fn watch(control: &UnixStream, agent: u32) -> (Report, ExitCode) {
     let Some(pid) = i32::try_from(agent).ok().and_then(Pid::from_raw) else {
-        return (Report::Refused("no process id".into()), ExitCode::FAILURE);
+        return (Report::Refused("no process id".to_owned().into()), ExitCode::FAILURE);
     };
     let mut commands: &UnixStream = control;
     let mut killed = false;
