@@ -52,15 +52,16 @@ fn status(code: &str, exit: Exit) -> StatusCode {
         "origin-foreign" | "session-reads-only" | "link-dead" => StatusCode::FORBIDDEN,
         "path-unknown" | "run-unknown" | "diff-none" => StatusCode::NOT_FOUND,
         "method-unknown" => StatusCode::METHOD_NOT_ALLOWED,
-        "run-ended" | "branch-exists" | "branch-in-the-way" | "worktree-folder-exists" | "git-locked" => {
-            StatusCode::CONFLICT
-        }
+        "run-ended" | "run-finishing" | "run-moving" | "run-alive" | "worktree-gone" | "branch-exists"
+        | "branch-in-the-way" | "worktree-folder-exists" | "git-locked" => StatusCode::CONFLICT,
         "keys-unreachable" | "keys-refused" | "keys-strange" => StatusCode::BAD_GATEWAY,
         "keys-slow" => StatusCode::GATEWAY_TIMEOUT,
         "body-too-large" | "prompt-too-long" => StatusCode::PAYLOAD_TOO_LARGE,
         "body-type" => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "streams-full" | "ending" => StatusCode::SERVICE_UNAVAILABLE,
         "disk-full" => StatusCode::INSUFFICIENT_STORAGE,
+        // The request is well formed; the set that it names is not there or not whole.
+        word if word.starts_with("guardrails-") && exit == Exit::Usage => StatusCode::UNPROCESSABLE_ENTITY,
         _ => match exit {
             Exit::Usage => StatusCode::BAD_REQUEST,
             Exit::Parked => StatusCode::CONFLICT,

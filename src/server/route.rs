@@ -9,7 +9,7 @@ use axum::routing::MethodRouter;
 use super::app::App;
 use super::gate;
 use super::reply::{ApiError, RequestError};
-use super::routes::{events, links, openapi, page, runs, status};
+use super::routes::{events, links, openapi, page, runs, settings, status};
 
 /// Who may use a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,14 +43,26 @@ impl Route {
     pub fn post(path: &'static str, handler: MethodRouter<App>) -> Self {
         Self { method: Method::POST, path, access: Access::Change, handler }
     }
+    /// A path that puts something in the place of what was there.
+    pub fn put(path: &'static str, handler: MethodRouter<App>) -> Self {
+        Self { method: Method::PUT, path, access: Access::Change, handler }
+    }
 }
 
 /// Every path that core answers.
 pub fn table() -> Vec<Route> {
-    [page::routes(), status::routes(), links::routes(), runs::routes(), events::routes(), openapi::routes()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        page::routes(),
+        status::routes(),
+        links::routes(),
+        runs::routes(),
+        events::routes(),
+        settings::routes(),
+        openapi::routes(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The whole API, checks included.

@@ -5,4 +5,5 @@ pub mod links;
 pub mod openapi;
 pub mod page;
 pub mod runs;
+pub mod settings;
 pub mod status;

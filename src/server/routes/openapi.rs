@@ -4,7 +4,7 @@ use axum::Json;
 use axum::routing::get;
 use utoipa::OpenApi;
 
-use super::{events, links, runs, status};
+use super::{events, links, runs, settings, status};
 use crate::server::route::{Access, Route};
 use crate::server::wire;
 
@@ -26,9 +26,12 @@ use crate::server::wire;
         runs::create,
         runs::show,
         runs::stop,
+        runs::resume,
         runs::diff,
         events::of_run,
         events::of_all,
+        settings::list,
+        settings::change,
         document,
     ),
     components(schemas(wire::StreamEnd))
