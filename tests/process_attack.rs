@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use attack::{Case, Place, check, findings};
-use support::{checkout_state, eventually, git, repository, required, run_with};
+use support::{eventually, git, repository, required, run_with};
 
 /// A user without an account, a group or a file.
 const NOBODY: u32 = 48_213;
@@ -138,12 +138,22 @@ impl Machine {
         command
     }
 
+    /// Git in the project, as its owner.
+    #[track_caller]
+    fn git(&self, words: &[&str]) -> String {
+        let project = self.at("project");
+        run_with(self.command("/usr/bin/git").arg("-C").arg(project).args(words), "").ok()
+    }
+
     fn start(&mut self) {
         let keys = free_port();
         let log = |name: &str| std::fs::File::create(self.at(name)).unwrap();
         let mut service = self.command("bin/cli");
         service.args(["keys", "serve"]).env("WORCA_KEYS_LISTEN", format!("127.0.0.1:{keys}"));
         let service = service.stderr(log("keys.log")).spawn().unwrap();
+        eventually("the key service listens", || {
+            std::net::TcpStream::connect(("127.0.0.1", keys)).map(drop).map_err(|error| error.to_string())
+        });
         let mut core = self.command("bin/worca");
         core.arg("serve").env("WORCA_KEYS_URL", format!("http://127.0.0.1:{keys}"));
         let mut core = core.stderr(log("core.log")).spawn().unwrap();
@@ -210,13 +220,19 @@ impl Machine {
             listed.retain(|name| !name.to_string_lossy().starts_with("worca.db-"));
             all.insert(name.to_owned(), format!("{listed:?}"));
         }
-        all.insert("branches".into(), support::git(&self.at("project"), &["for-each-ref", "refs/heads/main", "refs/tags"]).ok());
-        all.insert("checkout".into(), format!("{:?}", checkout_state(&self.at("project"))));
+        for words in [
+            &["for-each-ref", "refs/heads/main", "refs/tags"][..],
+            &["status", "--porcelain=v2", "--branch", "--untracked-files=all"],
+            &["stash", "list"],
+            &["ls-files", "--stage"],
+        ] {
+            all.insert(words.join(" "), self.git(words));
+        }
         all
     }
 
     fn targets(&self, other: &str, pid: i32) -> String {
-        let branch = git(&self.at("project"), &["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/worca/"]).ok();
+        let branch = self.git(&["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/worca/"]);
         let at = |name: &str| self.at(name).display().to_string();
         let run = format!("worca/runs/{other}");
         [
@@ -259,9 +275,9 @@ fn attacked(tier: &'static str, hook_gone: bool) {
     let mut machine = Machine::new();
     let (other, pid) = machine.other_run();
     std::fs::write(machine.at("project/targets"), machine.targets(&other, pid)).unwrap();
-    git(&machine.at("project"), &["add", "targets"]).ok();
-    git(&machine.at("project"), &["commit", "--quiet", "-m", "targets"]).ok();
     machine.own();
+    machine.git(&["add", "targets"]);
+    machine.git(&["commit", "--quiet", "-m", "targets"]);
     let before = machine.treasures(&other);
 
     let mut command = machine.command("bin/cli");
@@ -289,7 +305,7 @@ fn attacked(tier: &'static str, hook_gone: bool) {
     assert_eq!(code, Some(0), "{errors}\n{events}");
     let run: serde_json::Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
     let branch = run["branch"].as_str().unwrap();
-    let report = git(&project, &["show", &format!("{branch}:report.jsonl")]).ok();
+    let report = machine.git(&["show", &format!("{branch}:report.jsonl")]);
 
     let all = findings(&events, &report);
     println!("{}", attack::table(&all));

@@ -49,6 +49,9 @@ fn open(case: Case, name: &str) -> Option<&'static str> {
         "read-credential" | "read-other-project" if !strict => Some("reads what the user can read"),
         "read-ssh-key" if permissive || (!strict && !judged) => Some("a rule of names that the hook alone holds"),
         "read-checkout-env" if permissive => Some("permissive has no rule about it"),
+        "write-other-project" if permissive && case.place == Place::Native => {
+            Some("a project that Worca has not seen is a folder like any other")
+        }
         "write-outside" if permissive => Some("writes what the user can write"),
         "connect" | "connect-closed-port" if !strict => Some("any address may be connected to"),
         // Landlock has no rule for sockets that are files. A box holds none of anybody else.
