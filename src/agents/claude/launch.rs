@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::failure::Explain;
 use crate::guardrails::{Compiled, Facts, INSTRUCTIONS_FILE, POLICY_FILE, SETTINGS_FILE};
 use crate::secret::Secret;
-use crate::spawn::{HOST_PID, SpawnRequest};
+use crate::spawn::SpawnRequest;
 
 use super::ProjectText;
 
@@ -119,8 +119,7 @@ impl Launch {
         give("DISABLE_AUTOUPDATER", "1".into());
         // For the same hook where it is called without a file (the image's managed settings).
         give("WORCA_HOOK_POLICY", policy_file.into_os_string());
-        // `spawn` gives the host's id itself.
-        for (name, value) in compiled.environment.into_iter().filter(|(name, _)| name != HOST_PID) {
+        for (name, value) in compiled.environment {
             give(&name, value.into());
         }
         Ok(SpawnRequest {
