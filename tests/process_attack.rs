@@ -305,8 +305,8 @@ fn attacked(tier: &'static str, hook_gone: bool) {
     assert_eq!(code, Some(0), "{errors}\n{events}");
     let run: serde_json::Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
     let branch = run["branch"].as_str().unwrap();
+    println!("{}", attack::table(&findings(&events, "")));
     let report = machine.git(&["show", &format!("{branch}:report.jsonl")]);
-
     let all = findings(&events, &report);
     println!("{}", attack::table(&all));
     check(Case { tier, hook_gone, place: Place::Native }, &all);
