@@ -3,6 +3,7 @@
 pub mod browser;
 pub mod client;
 pub mod container;
+pub mod guardrails;
 pub mod health;
 pub mod hook;
 pub mod interrupt;
@@ -55,6 +56,7 @@ enum Command {
     Resume(resume::Args),
     Settings(settings::SettingsArgs),
     Serve(serve::Args),
+    Guardrails(guardrails::GuardrailsArgs),
     Keys(keys::KeysArgs),
     Health(health::Args),
     /// Print the completion script of a shell
@@ -88,6 +90,7 @@ impl Cli {
             Command::Resume(args) => resume::run(args).await,
             Command::Settings(args) => settings::run(args).await,
             Command::Serve(args) => serve::run(args).await,
+            Command::Guardrails(args) => guardrails::run(args),
             Command::Keys(args) => keys::run(args).await,
             Command::Health(args) => health::run(args).await,
             Command::Completions { shell } => {

@@ -8,6 +8,7 @@
 
 mod compile;
 mod confine;
+mod explain;
 mod fields;
 mod glob;
 mod hook;
@@ -16,6 +17,7 @@ mod path_rules;
 mod paths;
 mod places;
 mod policy;
+mod project;
 mod rule;
 mod set;
 pub mod shell;
@@ -25,10 +27,12 @@ pub use compile::{Compiled, Facts, INSTRUCTIONS_FILE, POLICY_FILE, SETTINGS_FILE
 pub use confine::{
     Access, HookTrial, KERNEL_RULES_VERSION, KernelRules, KernelSupport, Outcome, Probe, Receipt, Tried,
 };
+pub use explain::{Explained, explain};
 pub use hook::{pre_tool_use, sentence};
 pub use judge::judge;
 pub use path_rules::PathRules;
 pub use policy::{POLICY_VERSION, Policy, PolicyError};
+pub use project::{ProjectRules, project_rules};
 pub use rule::{Denial, Rule, RuleId, RuleKind, Verdict};
 pub use set::{
     Confine, ConfineLimits, Deny, Difference, Document, DocumentError, Environment, Filesystem, GuardrailSet,

@@ -36,6 +36,7 @@ pub use switches::Switch;
 
 use crate::events::{Event, RunStatus};
 use crate::git::{Git, Person};
+use crate::guardrails::OwnSets;
 use crate::home::Home;
 use crate::ids::RunId;
 use crate::keys::client::KeysClient;
@@ -166,6 +167,11 @@ impl Runs {
     /// Where the diff of a run is, once it has one: at most [`MAX_DIFF`] bytes.
     pub fn diff_file(&self, id: &RunId) -> PathBuf {
         self.0.settings.home.run(id).join("diff.patch")
+    }
+
+    /// The user's own guardrail sets, which a run may name.
+    pub fn own_sets(&self) -> OwnSets {
+        OwnSets::at(self.0.settings.home.guardrails())
     }
 
     /// Ends all agents, saves their work and waits for it. The runs end as `interrupted`.

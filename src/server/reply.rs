@@ -50,18 +50,34 @@ fn status(code: &str, exit: Exit) -> StatusCode {
         "signed-out" => StatusCode::UNAUTHORIZED,
         "host-foreign" => StatusCode::MISDIRECTED_REQUEST,
         "origin-foreign" | "session-reads-only" | "link-dead" => StatusCode::FORBIDDEN,
-        "path-unknown" | "run-unknown" | "diff-none" => StatusCode::NOT_FOUND,
+        "path-unknown" | "run-unknown" | "diff-none" | "guardrails-none" => StatusCode::NOT_FOUND,
         "method-unknown" => StatusCode::METHOD_NOT_ALLOWED,
-        "run-ended" | "run-finishing" | "run-moving" | "run-alive" | "worktree-gone" | "branch-exists"
-        | "branch-in-the-way" | "worktree-folder-exists" | "git-locked" => StatusCode::CONFLICT,
+        "run-ended"
+        | "run-finishing"
+        | "run-moving"
+        | "run-alive"
+        | "worktree-gone"
+        | "branch-exists"
+        | "branch-in-the-way"
+        | "worktree-folder-exists"
+        | "git-locked"
+        | "guardrails-tier"
+        | "guardrails-exists"
+        | "guardrails-extended"
+        | "guardrails-needed" => StatusCode::CONFLICT,
+        "guardrails-unknown"
+        | "guardrails-document"
+        | "guardrails-base-unknown"
+        | "guardrails-circle"
+        | "guardrails-deep"
+        | "guardrails-rules"
+        | "guardrails-breaks" => StatusCode::UNPROCESSABLE_ENTITY,
         "keys-unreachable" | "keys-refused" | "keys-strange" => StatusCode::BAD_GATEWAY,
         "keys-slow" => StatusCode::GATEWAY_TIMEOUT,
         "body-too-large" | "prompt-too-long" => StatusCode::PAYLOAD_TOO_LARGE,
         "body-type" => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "streams-full" | "ending" => StatusCode::SERVICE_UNAVAILABLE,
         "disk-full" => StatusCode::INSUFFICIENT_STORAGE,
-        // The request is well formed; the set that it names is not there or not whole.
-        word if word.starts_with("guardrails-") && exit == Exit::Usage => StatusCode::UNPROCESSABLE_ENTITY,
         _ => match exit {
             Exit::Usage => StatusCode::BAD_REQUEST,
             Exit::Parked => StatusCode::CONFLICT,
@@ -104,6 +120,9 @@ pub enum RequestError {
     /// The body is not declared to be JSON.
     #[error("the body must be JSON: send `content-type: application/json`")]
     BodyType,
+    /// The body is not declared to be YAML or JSON.
+    #[error("the body must be YAML or JSON: send `content-type: application/yaml` or `application/json`")]
+    YamlBodyType,
     /// The body is over the limit.
     #[error("the body is larger than {} MiB", BODY_BYTES / (1024 * 1024))]
     BodySize,
@@ -128,7 +147,7 @@ impl Explain for RequestError {
         match self {
             Self::Path(_) => "path-unknown",
             Self::Method { .. } => "method-unknown",
-            Self::BodyType => "body-type",
+            Self::BodyType | Self::YamlBodyType => "body-type",
             Self::BodySize => "body-too-large",
             Self::BodySlow => "body-too-slow",
             Self::Body(_) => "body-invalid",
@@ -153,25 +172,46 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Self::Rejection> {
-        if !is_json(request.headers()) {
+        if kind(request.headers()).as_deref() != Some("application/json") {
             return Err(RequestError::BodyType.into());
         }
-        let reading = to_bytes(request.into_body(), BODY_BYTES);
-        let bytes: Bytes = match tokio::time::timeout(BODY_TIME, reading).await {
-            Ok(Ok(bytes)) => bytes,
-            Ok(Err(_)) => return Err(RequestError::BodySize.into()),
-            Err(_) => return Err(RequestError::BodySlow.into()),
-        };
+        let bytes = whole(request).await?;
         serde_json::from_slice(&bytes)
             .map(Body)
             .map_err(|error| RequestError::Body(crate::events::cut_to(&error.to_string(), 300)).into())
     }
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
-    headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+/// The body of a request as text: YAML, or JSON, which is YAML too.
+pub struct YamlBody(pub String);
+
+impl<S: Send + Sync> FromRequest<S> for YamlBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Self::Rejection> {
+        let known = ["application/json", "application/yaml", "application/x-yaml", "text/yaml"];
+        if !kind(request.headers()).is_some_and(|kind| known.contains(&kind.as_str())) {
+            return Err(RequestError::YamlBodyType.into());
+        }
+        let bytes = whole(request).await?;
+        match String::from_utf8(bytes.into()) {
+            Ok(text) => Ok(Self(text)),
+            Err(_) => Err(RequestError::Body("it is not UTF-8".into()).into()),
+        }
+    }
+}
+
+/// The body, read with a limit and in time.
+async fn whole(request: Request) -> Result<Bytes, RequestError> {
+    match tokio::time::timeout(BODY_TIME, to_bytes(request.into_body(), BODY_BYTES)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => Err(RequestError::BodySize),
+        Err(_) => Err(RequestError::BodySlow),
+    }
+}
+
+/// The content type without its parameters, in small letters.
+fn kind(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    Some(value.split(';').next()?.trim().to_ascii_lowercase())
 }

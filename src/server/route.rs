@@ -9,7 +9,7 @@ use axum::routing::MethodRouter;
 use super::app::App;
 use super::gate;
 use super::reply::{ApiError, RequestError};
-use super::routes::{events, links, openapi, page, runs, settings, status};
+use super::routes::{events, guardrails, links, openapi, page, runs, settings, status};
 
 /// Who may use a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,11 +41,11 @@ impl Route {
     }
     /// A path that changes something.
     pub fn post(path: &'static str, handler: MethodRouter<App>) -> Self {
-        Self { method: Method::POST, path, access: Access::Change, handler }
+        Self::change(Method::POST, path, handler)
     }
-    /// A path that puts something in the place of what was there.
-    pub fn put(path: &'static str, handler: MethodRouter<App>) -> Self {
-        Self { method: Method::PUT, path, access: Access::Change, handler }
+    /// A path that changes something, by a method of its own.
+    pub fn change(method: Method, path: &'static str, handler: MethodRouter<App>) -> Self {
+        Self { method, path, access: Access::Change, handler }
     }
 }
 
@@ -56,6 +56,7 @@ pub fn table() -> Vec<Route> {
         status::routes(),
         links::routes(),
         runs::routes(),
+        guardrails::routes(),
         events::routes(),
         settings::routes(),
         openapi::routes(),

@@ -6,6 +6,7 @@
 
 mod events;
 mod open;
+mod peek;
 mod projects;
 mod runs;
 mod settings;
@@ -20,6 +21,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{Semaphore, watch};
 
 pub use open::OpenStoreError;
+pub use peek::runs_that_need_set;
 pub use projects::{NewProject, Project};
 pub use runs::{Run, RunEnd};
 pub use spawns::{NewSpawn, Spawn};

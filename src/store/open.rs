@@ -124,7 +124,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection, OpenStoreError> {
 }
 
 /// Reads the schema number and the owner from the file's first 100 bytes, before SQLite touches the file.
-fn look_at_header(path: &Path) -> Result<(), OpenStoreError> {
+pub(super) fn look_at_header(path: &Path) -> Result<(), OpenStoreError> {
     let io = |source| OpenStoreError::Io { path: path.to_owned(), source };
     let mut header = Vec::with_capacity(100);
     match std::fs::File::open(path) {

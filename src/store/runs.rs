@@ -80,6 +80,12 @@ const LISTED: &str = "SELECT runs.id, project_id, title, '' AS prompt, model, gu
                           projects.checkout AS checkout
                       FROM runs JOIN projects ON projects.id = runs.project_id";
 
+/// The runs that need the set ?1 still.
+pub(super) const NEED_SET: &str = "SELECT id FROM runs WHERE guardrails = ?1
+                                       AND (status IN ('preparing', 'running', 'finishing', 'parked')
+                                            OR status = 'interrupted' AND worktree = 'present')
+                                   ORDER BY created_at";
+
 fn read(row: &Row<'_>) -> rusqlite::Result<Result<Run, StoreError>> {
     let id: String = row.get("id")?;
     let project: String = row.get("project_id")?;
@@ -245,7 +251,8 @@ impl Store {
         Ok(seq.is_some())
     }
 
-    /// The runs that need a guardrail set still: those at work and those that wait, the oldest first.
+    /// The runs that need a guardrail set still: those at work, those that wait and those that can be taken up again,
+    /// the oldest first.
     ///
     /// # Errors
     /// When the database does not give them.
@@ -253,11 +260,7 @@ impl Store {
         let guardrails = guardrails.to_owned();
         self.read(move |connection| {
             connection
-                .prepare(
-                    "SELECT id FROM runs WHERE guardrails = ?1
-                         AND status IN ('preparing', 'running', 'finishing', 'parked')
-                     ORDER BY created_at",
-                )?
+                .prepare(NEED_SET)?
                 .query_map(params![guardrails], |row| row.get::<_, String>(0))?
                 .map(|id| {
                     let id = id?;

@@ -341,6 +341,8 @@ async fn a_parked_run_waits_and_needs_its_set_until_it_ends() {
     // An interrupted run is resumed while its worktree is there, and not after.
     let other = run_in(store).await;
     store.set_run_status(&other, RunStatus::Interrupted, None).await.unwrap();
+    assert_eq!(store.runs_that_need_set("permissive").await.unwrap(), [other.clone()]);
     store.worktree_removed(&other).await.unwrap();
+    assert!(store.runs_that_need_set("permissive").await.unwrap().is_empty());
     assert!(!store.resume_run(&other).await.unwrap());
 }

@@ -320,29 +320,55 @@ fn confine_of(raw: RawConfine) -> Result<ConfineLimits, (Location, Wrong)> {
     Ok(ConfineLimits { filesystem, tcp, signals })
 }
 
-/// What the reader of YAML says, in our words where they are known to be better.
+/// What the reader of YAML says, in our words where we know better ones.
 fn unreadable(error: &serde_saphyr::Error, text: &str, file: &str) -> DocumentError {
     let location = error.location().unwrap_or(Location::UNKNOWN);
     let said = error.without_snippet().to_string();
-    let said = said.lines().next().unwrap_or_default();
     // The place stands in front already.
-    let what = said.split(" at line ").next().unwrap_or(said).trim_end_matches(':').to_owned();
+    let said = said.lines().next().unwrap_or_default();
+    let said = said.split(" at line ").next().unwrap_or(said).trim_end_matches(':');
     let line = usize::try_from(location.line()).ok().and_then(|line| text.lines().nth(line.checked_sub(1)?));
     let value = line.map(|line| line.trim_start().trim_start_matches("- ").trim_start()).unwrap_or_default();
-    let fix = if text.trim().is_empty() {
-        Some("write at least `name:`".into())
-    } else if value.starts_with('*') {
-        Some("put a pattern that begins with `*` in quotes: `\"**/.env*\"`".into())
-    } else if what.contains("unknown field") {
-        Some("docs/guardrails.md lists every key; an own note goes behind a `#`".into())
-    } else if what.contains("missing field") {
-        Some("a set needs its `name`, which is its file's name without `.yaml`".into())
+    let (what, fix) = if text.trim().is_empty() {
+        ("nothing stands in it".into(), "write at least `name:`")
+    } else if said.contains("alias") && value.contains('*') {
+        let fix = "put a pattern that begins with `*` in quotes: `\"**/.env*\"`";
+        ("YAML takes a `*` at the beginning of a value for a sign of its own".into(), fix)
     } else {
-        Some("`worca guardrails show normal` prints a set that is right".into())
+        in_our_words(said)
     };
-    let mut refused = DocumentError::at(file, location, Wrong { what, fix: String::new() });
-    refused.fix = fix;
-    refused
+    DocumentError::at(file, location, Wrong { what, fix: fix.into() })
+}
+
+/// The messages of `serde-saphyr` and `serde` that a writer of a set meets.
+fn in_our_words(said: &str) -> (String, &'static str) {
+    let begins = |start: &str| said.starts_with(start);
+    let (what, fix) = if begins("unknown field") {
+        let what = said
+            .replacen("unknown field", "there is no key", 1)
+            .replace(", expected one of ", "; there are ");
+        return (what.replace(", expected ", "; there is "), "an own note goes behind a `#`");
+    } else if begins("missing field") {
+        ("it has no `name`", "write `name:` and the file's name without `.yaml`")
+    } else if let Some(rest) = said.strip_prefix("duplicate mapping key: ") {
+        let key = rest.split(',').next().unwrap_or(rest);
+        return (format!("`{key}` stands twice"), "put both together");
+    } else if begins("multiple YAML documents") {
+        ("a second document begins here", "one file holds one set: take the `---` away, or make two files")
+    } else if begins("expected mapping start") {
+        ("keys with values are expected here", "write `key: value` lines, such as `commands: [git push]`")
+    } else if begins("expected sequence start") {
+        ("a list is expected here", "write `[git push, cargo publish]`, or a line with `- ` for each")
+    } else if begins("expected string scalar") {
+        ("a text is expected here", "write one value, in quotes where it holds signs of YAML")
+    } else if begins("invalid boolean") {
+        ("`true` or `false` is expected here", "write one of them")
+    } else if begins("invalid i64") {
+        ("a number is expected here", "write a number from 1 to 65535")
+    } else {
+        (said, "`worca guardrails show normal` prints a set that is right")
+    };
+    (what.to_owned(), fix)
 }
 
 impl Filesystem {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::document::{Document, DocumentError, MOST_BYTES};
 use super::{Library, Listed, Origin, SetError, SetName, Tier};
 use crate::failure::{Exit, Explain};
+use crate::ids::RunId;
 
 /// The most files that are looked at.
 const MOST_FILES: usize = 500;
@@ -63,6 +64,14 @@ pub enum OwnSetsError {
         /// By which.
         by: Vec<SetName>,
     },
+    /// Runs need it.
+    #[error("the guardrail set `{name}` is needed by {}", needed(runs))]
+    Needed {
+        /// Which.
+        name: SetName,
+        /// By which, the oldest first.
+        runs: Vec<RunId>,
+    },
     /// A set that stands on it could not be had afterwards.
     #[error("with that, the guardrail set `{by}` could not be used any more")]
     Breaks {
@@ -79,6 +88,16 @@ fn quoted(names: &[SetName]) -> String {
     names.join(", ")
 }
 
+fn needed(runs: &[RunId]) -> String {
+    const SHOWN: usize = 3;
+    let names: Vec<String> = runs.iter().take(SHOWN).map(|run| format!("`{run}`")).collect();
+    let more = match runs.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{} {}{more}", if runs.len() == 1 { "run" } else { "runs" }, names.join(", "))
+}
+
 impl Explain for OwnSetsError {
     fn code(&self) -> &'static str {
         match self {
@@ -89,6 +108,7 @@ impl Explain for OwnSetsError {
             Self::Tier(_) => "guardrails-tier",
             Self::Exists(_) => "guardrails-exists",
             Self::Extended { .. } => "guardrails-extended",
+            Self::Needed { .. } => "guardrails-needed",
             Self::Breaks { .. } => "guardrails-breaks",
         }
     }
@@ -109,6 +129,7 @@ impl Explain for OwnSetsError {
                 Some(format!("change it with `worca guardrails edit {name}`, or take another name"))
             }
             Self::Extended { .. } => Some("delete those first, or let them extend another set".into()),
+            Self::Needed { .. } => Some("let it end, or stop it: `worca stop RUN`".into()),
             Self::Breaks { source, .. } => source.hint(),
         }
     }
@@ -299,11 +320,11 @@ impl OwnSets {
         Ok(!there)
     }
 
-    /// Deletes a set. Whether a run uses it is the caller's to ask.
+    /// Deletes a set. `runs` are those that need it still, which the store knows.
     ///
     /// # Errors
-    /// When there is none, it is a tier, others extend it, or the file cannot be deleted.
-    pub fn delete(&self, name: &SetName) -> Result<(), OwnSetsError> {
+    /// When there is none, it is a tier, others extend it, a run needs it, or the file cannot be deleted.
+    pub fn delete(&self, name: &SetName, runs: Vec<RunId>) -> Result<(), OwnSetsError> {
         if Tier::named(name).is_some() {
             return Err(OwnSetsError::Tier(name.clone()));
         }
@@ -312,6 +333,9 @@ impl OwnSets {
         let by = library.extended_by(name);
         if !by.is_empty() {
             return Err(OwnSetsError::Extended { name: name.clone(), by });
+        }
+        if !runs.is_empty() {
+            return Err(OwnSetsError::Needed { name: name.clone(), runs });
         }
         let path = self.file(name);
         std::fs::remove_file(&path).map_err(failed("delete", &path))

@@ -208,6 +208,19 @@ impl Library {
         Ok(set)
     }
 
+    /// What a listed set comes to.
+    ///
+    /// # Errors
+    /// A sentence on what is wrong with it.
+    pub fn outcome(&self, listed: &Listed) -> Result<GuardrailSet, String> {
+        listed.document.as_ref().map_err(ToString::to_string)?;
+        let name = SetName::parse(&listed.name).map_err(|error| error.to_string())?;
+        self.resolve(&name).map_err(|error| {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+            format!("{error}{}", cause.unwrap_or_default())
+        })
+    }
+
     /// The user's sets that extend this one directly.
     pub fn extended_by(&self, name: &SetName) -> Vec<SetName> {
         let documents = self.sets.values().filter_map(|listed| listed.document.as_ref().ok());

@@ -11,6 +11,7 @@ mod pattern;
 #[cfg(test)]
 mod tests;
 mod tier;
+mod trial;
 
 pub use compare::{Difference, LimitDifference};
 pub use document::{ConfineLimits, Deny, Document, DocumentError, Require, Signals};

@@ -7,6 +7,7 @@ use super::document::MOST_BYTES;
 use super::*;
 use crate::failure::{Explain as _, Failure};
 use crate::guardrails::RuleKind;
+use crate::ids::RunId;
 
 fn name(text: &str) -> SetName {
     SetName::parse(text).unwrap()
@@ -242,9 +243,12 @@ fn own_sets_are_files_that_are_saved_whole_and_deleted_when_nothing_stands_on_th
         saved(&sets, "pay", "name: pay\nextends: nothing\n", Mode::Replace),
         saved(&sets, "strict", "name: strict\n", Mode::Either),
         saved(&sets, "project", "name: project\n", Mode::Either),
-        OwnSets::at(&sets).delete(&name("pay")).map(|()| false),
-        OwnSets::at(&sets).delete(&name("normal")).map(|()| false),
-        OwnSets::at(&sets).delete(&name("gone")).map(|()| false),
+        OwnSets::at(&sets).delete(&name("pay"), vec![]).map(|()| false),
+        OwnSets::at(&sets)
+            .delete(&name("more"), (0..5).map(|_| RunId::parse("r0123456789").unwrap()).collect())
+            .map(|()| false),
+        OwnSets::at(&sets).delete(&name("normal"), vec![]).map(|()| false),
+        OwnSets::at(&sets).delete(&name("gone"), vec![]).map(|()| false),
     ]
     .into_iter()
     .map(|result| Failure::from(result.unwrap_err()).render())
@@ -253,8 +257,8 @@ fn own_sets_are_files_that_are_saved_whole_and_deleted_when_nothing_stands_on_th
     let left: Vec<_> = std::fs::read_dir(&sets).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "no draft is left: {left:?}");
     assert!(!saved(&sets, "pay", "name: pay\nextends: normal\n", Mode::Replace).unwrap());
-    OwnSets::at(&sets).delete(&name("more")).unwrap();
-    OwnSets::at(&sets).delete(&name("pay")).unwrap();
+    OwnSets::at(&sets).delete(&name("more"), vec![]).unwrap();
+    OwnSets::at(&sets).delete(&name("pay"), vec![]).unwrap();
     assert_eq!(Library::read(&sets).unwrap().names().len(), 3);
 }
 

@@ -1,6 +1,7 @@
 //! The handlers, one file per resource. Each ends with the paths that it adds to the table.
 
 pub mod events;
+pub mod guardrails;
 pub mod links;
 pub mod openapi;
 pub mod page;

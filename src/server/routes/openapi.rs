@@ -4,7 +4,7 @@ use axum::Json;
 use axum::routing::get;
 use utoipa::OpenApi;
 
-use super::{events, links, runs, settings, status};
+use super::{events, guardrails, links, runs, settings, status};
 use crate::server::route::{Access, Route};
 use crate::server::wire;
 
@@ -28,6 +28,10 @@ use crate::server::wire;
         runs::stop,
         runs::resume,
         runs::diff,
+        guardrails::list,
+        guardrails::show,
+        guardrails::put,
+        guardrails::delete,
         events::of_run,
         events::of_all,
         settings::list,

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::Method;
 use axum::routing::{get, put};
 
 use crate::failure::{Exit, Explain};
@@ -92,6 +93,6 @@ pub async fn change(
 pub fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/settings", Access::Read, get(list)),
-        Route::put("/api/settings", put(change)),
+        Route::change(Method::PUT, "/api/settings", put(change)),
     ]
 }

@@ -3,6 +3,7 @@
 mod errors;
 mod events;
 mod gate;
+mod guardrails;
 mod links;
 mod lock;
 mod routes;

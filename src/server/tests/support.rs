@@ -92,6 +92,11 @@ impl TestCore {
         new_run(self.store()).await
     }
 
+    /// A run under this guardrail set.
+    pub async fn run_with(&self, guardrails: &str) -> RunId {
+        insert_run(self.store(), guardrails).await
+    }
+
     /// A signed-in browser's cookie, as a browser sends it.
     pub async fn cookie(&self) -> String {
         let secret = self.app.sessions().make_link(std::time::Instant::now());
@@ -157,6 +162,10 @@ impl TestCore {
 }
 
 pub async fn new_run(store: &Store) -> RunId {
+    insert_run(store, "permissive").await
+}
+
+async fn insert_run(store: &Store, guardrails: &str) -> RunId {
     let project = NewProject {
         common_dir: "/p/.git".into(),
         checkout: "/p".into(),
@@ -172,7 +181,7 @@ pub async fn new_run(store: &Store) -> RunId {
         title: "a title".into(),
         prompt: "do it".into(),
         model: None,
-        guardrails: "permissive".into(),
+        guardrails: guardrails.into(),
         author_name: "A".into(),
         author_email: "a@example.invalid".into(),
         branch: format!("worca/{id}/a-title"),
