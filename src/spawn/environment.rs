@@ -22,7 +22,7 @@ const REFUSED: [&str; 8] = [
 ];
 
 /// Names that belong to this room.
-const OWN: [&str; 4] = ["HOME", "TMPDIR", "TERM", HOST_PID];
+const OWN: [&str; 3] = ["HOME", "TMPDIR", "TERM"];
 
 /// Where an agent finds the process id of core, which it must leave alone.
 pub const HOST_PID: &str = "WORCA_HOST_PID";
