@@ -171,7 +171,7 @@ impl Expander<'_> {
                 self.budget.spend(text.len() / 8)?;
                 field.text.push_str(text);
                 field.started = true;
-                field.wild |= !quoted && text.contains(['*', '?', '[']);
+                field.wild |= !quoted && text.contains(['*', '?', '[', '(']);
             }
             Part::Param(param) => {
                 let before = std::mem::take(&mut self.notes.made);
@@ -282,10 +282,17 @@ impl Expander<'_> {
             "HOME" => "~".to_owned(),
             "PWD" => ".".to_owned(),
             "SHELL" | "BASH" => "bash".to_owned(),
-            "0" => positional.and_then(|all| all.first()).cloned().unwrap_or_else(|| "bash".to_owned()),
+            "0" => match positional.and_then(|all| all.first()).cloned() {
+                Some(text) if text.contains(UNKNOWN) => self.unknown(true),
+                Some(text) => text,
+                None => "bash".to_owned(),
+            },
             "*" if self.values.get("IFS").is_some() => self.unknown(true),
             "@" | "*" => match positional {
-                Some(all) => all.get(1..).unwrap_or_default().join(&NEXT.to_string()),
+                Some(all) if all.iter().any(|text| text.contains(UNKNOWN)) => self.unknown(true),
+                Some(all) => {
+                    all.get(1..).unwrap_or_default().join(&NEXT.to_string())
+                }
                 None => self.unknown(true),
             },
             "#" | "?" | "-" | "$" | "PPID" | "RANDOM" | "SECONDS" | "UID" | "EUID" | "LINENO" => {
@@ -293,6 +300,8 @@ impl Expander<'_> {
             }
             "_" | "REPLY" => self.unknown(true),
             _ => match (name.parse::<usize>(), positional) {
+                // More may be handed over than stands in the line (`xargs sh -c …`).
+                (Ok(_), Some(all)) if all.iter().any(|text| text.contains(UNKNOWN)) => self.unknown(true),
                 (Ok(index), Some(all)) => all.get(index).cloned().unwrap_or_default(),
                 (Ok(_), None) => self.unknown(true),
                 // A variable of the environment: not of this line, unless something unseen sets names.
@@ -433,6 +442,8 @@ fn printed(args: &[&str]) -> Option<String> {
         ("which" | "type", ["-a" | "-p" | "-P", name] | [name]) => Some((*name).to_owned()),
         ("command", ["-v", name]) => Some((*name).to_owned()),
         ("basename", [name]) => Some(last(name).to_owned()),
+        // The ids of this shell's own jobs.
+        ("jobs", ["-p" | "-rp" | "-pr" | "-sp"]) => Some(JOB.to_string()),
         ("pwd", []) => Some(".".to_owned()),
         _ => None,
     }

@@ -96,6 +96,11 @@ fn follows(args: &[Arg], words: &[&str], budget: &Budget) -> Result<Match, Troub
     if text == *word {
         return follows(rest, later, budget);
     }
+    let spelled = text.chars().any(char::is_alphanumeric);
+    if arg.wild && spelled && (glob::matches(text, word) || (text.contains('(') && text.contains(word))) {
+        // `git pus?` where a file is called so.
+        return follows(rest, later, budget);
+    }
     let open = (!arg.is_known() && glob::matches(&text.replace(UNKNOWN, "*"), word))
         || (arg.wild && glob::matches(text, word));
     Ok(if open { Match::Maybe } else { Match::No })
