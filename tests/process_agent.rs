@@ -364,8 +364,10 @@ async fn c035_the_plain_denies_hold_when_the_hook_does_not_run() {
     let mut launch = stage.launch(&model, "try it");
     launch.facts.worca = hook.clone();
     launch.compiled = guardrails::compile(&stage.set, &[], &launch.facts);
-    let request = launch.prepare().unwrap();
+    let mut request = launch.prepare().unwrap();
     std::fs::remove_file(&hook).unwrap();
+    // Before a start it would be found out (`process_confine.rs`); here it is gone half-way.
+    assert!(request.trial.take().is_some());
     let done = stage.started(request).await;
     let well: Vec<bool> = done.calls().iter().map(|(_, well)| *well).collect();
     assert_eq!(well, [false, false, false, true], "{:#?} {}", done.events, done.stderr);

@@ -33,6 +33,8 @@ const NAMING: [(&str, &str); 8] = [
     ("PowerShell", "command"),
     ("WebFetch", "url"),
 ];
+/// Tools that change a file.
+const EDITING: [&str; 4] = ["Edit", "MultiEdit", "Write", "NotebookEdit"];
 /// Tools that look at everything below a folder.
 const SEARCHING: [&str; 3] = ["Grep", "Glob", "LS"];
 /// Most words that `{a,b}` in a search may stand for.
@@ -149,6 +151,11 @@ impl Call<'_> {
                 None | Some(Value::Null) => {}
                 Some(Value::String(path)) => {
                     if let Some(denial) = self.places.path(path, searching)? {
+                        return Ok(Some(denial));
+                    }
+                    if EDITING.contains(&self.tool)
+                        && let Some(denial) = self.places.edit(path)?
+                    {
                         return Ok(Some(denial));
                     }
                 }

@@ -17,6 +17,7 @@ mod path_rules;
 mod paths;
 mod places;
 mod policy;
+mod project;
 mod rule;
 mod set;
 pub mod shell;
@@ -31,6 +32,7 @@ pub use hook::{pre_tool_use, sentence};
 pub use judge::judge;
 pub use path_rules::PathRules;
 pub use policy::{POLICY_VERSION, Policy, PolicyError};
+pub use project::{ProjectRules, project_rules};
 pub use rule::{Denial, Rule, RuleId, RuleKind, Verdict};
 pub use set::{
     Confine, ConfineLimits, Deny, Difference, Document, DocumentError, Environment, Filesystem, GuardrailSet,

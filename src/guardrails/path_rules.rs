@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::glob::{self, FOLDS_CASE};
-use super::{Rule, RuleKind};
+use super::{Rule, RuleKind, tools};
 
 /// Most parts of a pattern; of a longer one the last parts count, at any depth, which denies more.
 const MOST_PARTS: usize = 60;
@@ -31,6 +31,12 @@ impl PathRules {
     pub fn new(rules: &[Rule], homes: &[PathBuf]) -> Self {
         let paths = rules.iter().filter(|rule| rule.kind == RuleKind::Paths);
         Self { all: paths.map(|rule| (rule.clone(), Pattern::all(&rule.pattern, homes))).collect() }
+    }
+
+    /// Takes the rules of a repository that are about editing alone.
+    pub(super) fn of_edits(rules: &[Rule], homes: &[PathBuf]) -> Self {
+        let edits = rules.iter().filter_map(|rule| Some((rule, tools::edited(rule)?)));
+        Self { all: edits.map(|(rule, path)| (rule.clone(), Pattern::all(&path, homes))).collect() }
     }
 
     /// Whether there is none.

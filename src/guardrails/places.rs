@@ -55,6 +55,24 @@ impl<'a> Places<'a> {
         Some(by_rule(rule, &format!("`{}` asks for files", shown(pattern))))
     }
 
+    /// The verdict on a path that is to be changed, by the repository's rules that are about that alone.
+    ///
+    /// # Errors
+    /// As for [`Self::path`].
+    pub(super) fn edit(&self, path: &str) -> Result<Option<Denial>, String> {
+        let rules = PathRules::of_edits(&self.policy.rules, &self.policy.homes);
+        let (typed, real) = self.both(path)?;
+        let rule = rules.denies(&typed).or_else(|| rules.denies(&real));
+        Ok(rule.map(|rule| Denial {
+            rule: RuleId::Set(rule.clone()),
+            part: None,
+            reason: format!(
+                "`{}` may be read and not edited; leave it as it is, or say in your answer what a person has to do",
+                shown(path)
+            ),
+        }))
+    }
+
     fn both(&self, path: &str) -> Result<(PathBuf, PathBuf), String> {
         if path.contains('\0') {
             return Err("a path with a zero byte".into());

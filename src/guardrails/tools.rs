@@ -2,8 +2,8 @@
 
 use url::Url;
 
-use super::glob;
 use super::{Denial, Rule, RuleId, RuleKind};
+use super::{glob, project};
 
 /// One tool under its names of several versions.
 const SAME: [&[&str]; 1] = [&["Agent", "Task"]];
@@ -53,6 +53,12 @@ pub(super) fn name_fits(pattern: &str, tool: &str) -> bool {
 /// Whether the rule denies every use of a tool.
 pub(super) fn denies_whole(rule: &Rule, tool: &str) -> bool {
     rule.kind == RuleKind::Tools && !rule.pattern.contains('(') && name_fits(&rule.pattern, tool)
+}
+
+/// The path pattern of a repository's rule `Edit(…)`, in our form.
+pub(super) fn edited(rule: &Rule) -> Option<String> {
+    let inner = rule.pattern.strip_prefix("Edit(")?.strip_suffix(')')?;
+    (rule.kind == RuleKind::Tools).then(|| project::path(inner)).flatten()
 }
 
 /// The verdict on an address by the rules `WebFetch(domain:…)`.

@@ -1,11 +1,17 @@
-//! The project's own instructions, read by us and handed over as text: `CLAUDE.md`, else `.claude/CLAUDE.md`.
-//! Never: an import (`@file`) followed, a file outside the worktree read, more than [`MAX_PROJECT_TEXT`] bytes.
+//! What is taken from the project: its instructions (`CLAUDE.md`, else `.claude/CLAUDE.md`), handed over as text, and
+//! the deny rules of its settings. Never: an import (`@file`) followed, a file outside the worktree read, more than
+//! [`MAX_PROJECT_TEXT`] bytes, anything of its settings that is not a deny rule.
 
 use std::io::Read as _;
 use std::path::Path;
 
+use crate::guardrails::{self, ProjectRules};
+
 /// The most that is handed over, in bytes; the rest is cut with a note.
 pub const MAX_PROJECT_TEXT: usize = 256 * 1024;
+
+/// The project's settings files, those for everybody first.
+const SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,15 +32,7 @@ impl ProjectText {
     }
 
     fn read_one(worktree: &Path, file: &'static str) -> Option<Self> {
-        let root = worktree.canonicalize().ok()?;
-        let path = root.join(file).canonicalize().ok()?;
-        if !path.starts_with(&root) || !path.metadata().ok()?.is_file() {
-            return None;
-        }
-        let mut bytes = Vec::new();
-        std::fs::File::open(&path).ok()?.take(MAX_PROJECT_TEXT as u64 + 1).read_to_end(&mut bytes).ok()?;
-        let cut = bytes.len() > MAX_PROJECT_TEXT;
-        bytes.truncate(MAX_PROJECT_TEXT);
+        let (bytes, cut) = read_inside(worktree, file)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         (!text.trim().is_empty()).then_some(Self { file, text, cut })
     }
@@ -48,4 +46,45 @@ impl ProjectText {
             self.file, self.text
         )
     }
+}
+
+/// The deny rules of the project's own settings. Blocking: call it off the async threads. A file that is there and
+/// cannot be understood gives a note, and no rule.
+pub fn project_rules(worktree: &Path) -> ProjectRules {
+    let mut notes = Vec::new();
+    let mut texts = Vec::new();
+    for file in SETTINGS {
+        match read_inside(worktree, file) {
+            Some((bytes, false)) => texts.push((file, String::from_utf8_lossy(&bytes).into_owned())),
+            Some((_, true)) => {
+                notes.push(format!(
+                    "`{file}` has more than {MAX_PROJECT_TEXT} bytes, so none of its rules is known"
+                ));
+            }
+            None if worktree.join(file).symlink_metadata().is_ok() => {
+                notes.push(format!(
+                    "`{file}` is not a readable file of the project, so none of its rules is known"
+                ));
+            }
+            None => {}
+        }
+    }
+    let mut found = guardrails::project_rules(texts.iter().map(|(file, text)| (*file, text.as_str())));
+    found.notes.splice(..0, notes);
+    found
+}
+
+/// At most [`MAX_PROJECT_TEXT`] bytes of a file, and whether that cut it. A link that leaves the worktree, a folder, a
+/// pipe or an unreadable file counts as none.
+fn read_inside(worktree: &Path, file: &str) -> Option<(Vec<u8>, bool)> {
+    let root = worktree.canonicalize().ok()?;
+    let path = root.join(file).canonicalize().ok()?;
+    if !path.starts_with(&root) || !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(&path).ok()?.take(MAX_PROJECT_TEXT as u64 + 1).read_to_end(&mut bytes).ok()?;
+    let cut = bytes.len() > MAX_PROJECT_TEXT;
+    bytes.truncate(MAX_PROJECT_TEXT);
+    Some((bytes, cut))
 }

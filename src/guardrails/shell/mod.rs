@@ -2,7 +2,16 @@
 //!
 //! Never: run anything, read a file, wait. What it cannot read is denied, with the column.
 
-use super::{Denial, Rule, Verdict};
+mod cmd;
+mod powershell;
+mod windows;
+
+use super::{Denial, Rule, RuleId, Verdict};
+
+/// Longest line that is judged, in bytes.
+pub const MAX_LINE: usize = 64 * 1024;
+/// Lines within lines (a shell in a shell) that are followed.
+const MAX_DEPTH: u32 = 24;
 
 /// Whose syntax a line is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +39,27 @@ pub struct LineContext<'a> {
 
 /// The verdict on one line.
 pub fn judge_line(shell: Shell, line: &str, context: &LineContext<'_>) -> Verdict {
-    let _ = (shell, line, context);
-    Verdict::Allow
+    judge_at(shell, line, context, 0)
+}
+
+/// The verdict on a line that stands in others.
+fn judge_at(shell: Shell, line: &str, context: &LineContext<'_>, depth: u32) -> Verdict {
+    let limit = |rule, reason: &str| {
+        let part: String = line.chars().take(40).collect();
+        Verdict::Deny(Denial { rule: RuleId::Built(rule), part: Some(part), reason: reason.into() })
+    };
+    if line.len() > MAX_LINE {
+        return limit(
+            "shell.too-long",
+            "a line of more than 64 KiB is not judged; put it into a script file",
+        );
+    }
+    if depth > MAX_DEPTH {
+        return limit("shell.too-deep", "nested deeper than can be judged; write it as several lines");
+    }
+    match shell {
+        Shell::Bash => Verdict::Allow,
+        Shell::PowerShell => powershell::judge(line, context, depth),
+        Shell::Cmd => cmd::judge(line, context, depth),
+    }
 }

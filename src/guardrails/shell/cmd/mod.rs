@@ -1,0 +1,538 @@
+//! The judge of lines of the command prompt: its operators, brackets, `if`, `for`, `start` and `call`. Programs go on
+//! to the judges that know them.
+
+mod words;
+
+use std::collections::BTreeMap;
+
+use words::{Bit, Placed, Token};
+
+use super::windows::{self, Arg, Judged, Piece};
+use super::{LineContext, Shell, Verdict};
+
+/// Brackets and lines in lines that are followed.
+const DEEPEST: u32 = 40;
+/// Longest value of a variable that is filled in, in bytes.
+const LONGEST: usize = 256;
+
+/// The verdict on one line.
+pub(super) fn judge(line: &str, context: &LineContext<'_>, depth: u32) -> Verdict {
+    let chars: Vec<char> = line.chars().collect();
+    let tokens = words::tokens(&chars);
+    let mut judge = Judge {
+        chars: &chars,
+        tokens: &tokens,
+        at: 0,
+        context,
+        depth,
+        variables: BTreeMap::new(),
+        values: Vec::new(),
+        scanned: false,
+    };
+    match judge.all() {
+        Ok(()) => Verdict::Allow,
+        Err(denial) => Verdict::Deny(denial),
+    }
+}
+
+/// The words of a command line as a program of Windows splits it.
+pub(super) fn arguments(text: &str) -> Vec<Arg> {
+    words::split(text).into_iter().map(Arg::known).collect()
+}
+
+struct Judge<'a> {
+    chars: &'a [char],
+    tokens: &'a [Placed],
+    at: usize,
+    context: &'a LineContext<'a>,
+    depth: u32,
+    /// What the line sets; `None`: more than once, or to what is not known.
+    variables: BTreeMap<String, Option<String>>,
+    /// Everything that it sets, for what cannot be decided.
+    values: Vec<String>,
+    scanned: bool,
+}
+
+/// One word: what it is and how it stands there.
+struct Word {
+    arg: Arg,
+    quoted: bool,
+    start: usize,
+    end: usize,
+}
+
+impl Word {
+    fn is(&self, text: &str) -> bool {
+        !self.quoted && self.arg.value().is_some_and(|value| value.eq_ignore_ascii_case(text))
+    }
+}
+
+/// What a command gives to the next one of a pipe.
+enum Fed {
+    Nothing,
+    Text(String),
+    Something,
+}
+
+impl Judge<'_> {
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.at).map(|placed| &placed.token)
+    }
+
+    fn part(&self, start: usize, end: usize) -> String {
+        self.chars.iter().skip(start).take(end.saturating_sub(start).min(400)).collect()
+    }
+
+    fn unreadable<T>(&self, what: &str) -> Result<T, super::super::Denial> {
+        let at = self.tokens.get(self.at.saturating_sub(1)).map_or(0, |placed| placed.start);
+        let reason = format!("could not be parsed: {what} at column {}; write it on one plain line", at + 1);
+        Err(windows::denial(windows::UNREADABLE, &self.part(at, at + 40), &reason))
+    }
+
+    fn all(&mut self) -> Judged {
+        while self.at < self.tokens.len() {
+            self.list(false)?;
+            // A bracket without its start is text.
+            if self.peek() == Some(&Token::Close) {
+                self.at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Commands up to the end or, inside brackets, to `)`, which is left.
+    fn list(&mut self, inside: bool) -> Judged {
+        let mut fed = Fed::Nothing;
+        loop {
+            match self.peek() {
+                None | Some(Token::Close) => return Ok(()),
+                Some(Token::Next) => {
+                    self.at += 1;
+                    fed = Fed::Nothing;
+                }
+                Some(Token::Pipe) => {
+                    self.at += 1;
+                    if matches!(fed, Fed::Nothing) {
+                        fed = Fed::Something;
+                    }
+                }
+                Some(_) => fed = self.command(inside, &fed)?,
+            }
+        }
+    }
+
+    fn command(&mut self, inside: bool, fed: &Fed) -> Result<Fed, super::super::Denial> {
+        if self.peek() == Some(&Token::Open) {
+            self.at += 1;
+            self.depth += 1;
+            if self.depth > DEEPEST {
+                let part = self.part(0, 40);
+                let reason = "is nested deeper than can be judged; write it as several lines";
+                return Err(windows::denial(windows::DEEP, &part, reason));
+            }
+            self.list(true)?;
+            if self.peek() != Some(&Token::Close) {
+                return self.unreadable("a `(` that does not end");
+            }
+            self.at += 1;
+            self.depth -= 1;
+            // `) else …`, `) > file`.
+            let words = self.words(inside)?;
+            if let Some((first, rest)) = words.split_first()
+                && first.is("else")
+            {
+                return self.simple(rest, fed, inside);
+            }
+            if !words.is_empty() {
+                return self.simple(&words, fed, inside);
+            }
+            return Ok(Fed::Something);
+        }
+        let words = self.words(inside)?;
+        self.simple(&words, fed, inside)
+    }
+
+    /// The words of one command; redirections are judged on the way.
+    fn words(&mut self, inside: bool) -> Result<Vec<Word>, super::super::Denial> {
+        let mut words = Vec::new();
+        let mut brackets = 0_u32;
+        while let Some(placed) = self.tokens.get(self.at) {
+            match &placed.token {
+                Token::Word(bits) => {
+                    words.push(self.word(placed, bits));
+                    self.at += 1;
+                    // A command or a list in brackets stands behind these.
+                    let bracketed = self.peek() == Some(&Token::Open);
+                    if bracketed && takes_bracket(&words) {
+                        break;
+                    }
+                }
+                Token::Redirect => {
+                    self.at += 1;
+                    if let Some(target) = self.tokens.get(self.at)
+                        && let Token::Word(bits) = &target.token
+                    {
+                        let target = self.word(target, bits);
+                        windows::path(&target.arg, self.context)?;
+                        self.at += 1;
+                    }
+                }
+                Token::Open => {
+                    brackets += 1;
+                    self.at += 1;
+                }
+                Token::Close if brackets > 0 => {
+                    brackets -= 1;
+                    self.at += 1;
+                }
+                Token::Close if !inside => self.at += 1,
+                Token::Close | Token::Next | Token::Pipe => break,
+            }
+        }
+        Ok(words)
+    }
+
+    fn word(&self, placed: &Placed, bits: &[Bit]) -> Word {
+        let mut arg = Arg::default();
+        for bit in bits {
+            arg.pieces.push(match bit {
+                Bit::Text(text) => Piece::Known(text.clone()),
+                Bit::Changed => Piece::Unknown,
+                Bit::Variable(name) => match name.as_str() {
+                    "userprofile" | "home" => Piece::Home,
+                    "comspec" => Piece::Known("cmd.exe".into()),
+                    name => match self.variables.get(name) {
+                        Some(Some(value)) => Piece::Known(value.clone()),
+                        _ => Piece::Unknown,
+                    },
+                },
+            });
+        }
+        Word { arg, quoted: placed.quoted, start: placed.start, end: placed.end }
+    }
+
+    fn simple(&mut self, words: &[Word], fed: &Fed, inside: bool) -> Result<Fed, super::super::Denial> {
+        let Some((first, rest)) = words.split_first() else {
+            // `else (`, `do (`.
+            return if self.peek() == Some(&Token::Open) {
+                self.command(inside, fed)
+            } else {
+                Ok(Fed::Something)
+            };
+        };
+        let part = self.part(first.start, words.last().map_or(first.end, |last| last.end));
+        let argv: Vec<Arg> = words.iter().map(|word| word.arg.clone()).collect();
+        let name = name_of(&first.arg);
+        match name.as_deref() {
+            Some("if") => return self.condition(rest, fed, inside),
+            Some("for") => return self.each(words, fed, inside),
+            Some("else" | "do") => return self.simple(rest, fed, inside),
+            Some("call") => {
+                if rest.first().is_some_and(|word| word.arg.value().is_some_and(|name| name.starts_with(':')))
+                {
+                    return Ok(Fed::Something);
+                }
+                return self.simple(rest, fed, inside);
+            }
+            Some("start") => {
+                let rest = started(rest);
+                return if rest.is_empty() { Ok(Fed::Something) } else { self.simple(rest, fed, inside) };
+            }
+            Some("set") => {
+                self.set(rest);
+                return Ok(Fed::Something);
+            }
+            Some("rem") => {
+                self.comment(first.end);
+                return Ok(Fed::Nothing);
+            }
+            Some("echo" | "title" | "prompt" | "echo:" | "echo(") => {
+                let text: Vec<String> = rest.iter().map(|word| word.arg.with("%unknown%")).collect();
+                let known = rest.iter().all(|word| word.arg.value().is_some());
+                return Ok(if known { Fed::Text(text.join(" ")) } else { Fed::Something });
+            }
+            Some(name) if INTERNAL.contains(&name) => {
+                self.rules(name, &argv)?;
+                if !matches!(name, "dir" | "cd" | "chdir" | "pushd" | "exit" | "goto" | "setlocal" | "ver") {
+                    for word in rest {
+                        windows::path(&word.arg, self.context)?;
+                    }
+                }
+                return Ok(Fed::Something);
+            }
+            Some(_) => {}
+            None => {
+                self.undecided(&part)?;
+                self.like_kill(rest, &part)?;
+                // `taskk%nothing%ill`: what a variable without a value leaves.
+                let mut left = argv.clone();
+                if let Some(first) = left.first_mut() {
+                    let text = first.with("");
+                    if !text.trim_matches(['\\', '/', '.']).is_empty() {
+                        *first = Arg::known(text);
+                        windows::program(&left, &part, false, self.context, self.depth)?;
+                    }
+                }
+                windows::program(&argv, &part, false, self.context, self.depth)?;
+                return Ok(Fed::Something);
+            }
+        }
+        let mut argv = argv;
+        if let (Some(first), Some(name)) = (argv.first_mut(), name) {
+            if let Fed::Text(text) = fed
+                && let Some(shell) = shell_of(&name)
+            {
+                windows::nested(shell, text, self.context, self.depth)?;
+            }
+            *first = Arg::known(name);
+        }
+        let fed = matches!(fed, Fed::Something);
+        windows::program(&argv, &part, fed, self.context, self.depth)?;
+        self.glued(&argv, &part)?;
+        Ok(Fed::Something)
+    }
+
+    /// `taskkill/im`: a switch ends the name of a program.
+    fn glued(&self, argv: &[Arg], part: &str) -> Judged {
+        let [first, rest @ ..] = argv else { return Ok(()) };
+        let raw: String =
+            part.chars().take_while(|c| !c.is_whitespace()).filter(|c| *c != '^' && *c != '"').collect();
+        let _ = first;
+        let Some((name, switch)) = raw.split_once('/') else { return Ok(()) };
+        let name = windows::base(name);
+        if !matches!(name.as_str(), "taskkill" | "tskill" | "wmic" | "cmd" | "powershell" | "pwsh") {
+            return Ok(());
+        }
+        let mut argv = vec![Arg::known(name), Arg::known(format!("/{switch}"))];
+        argv.extend_from_slice(rest);
+        windows::program(&argv, part, false, self.context, self.depth)
+    }
+
+    /// The set's rules on a command that the prompt has itself.
+    fn rules(&self, name: &str, argv: &[Arg]) -> Judged {
+        let ruled = self.context.rules.iter().any(|rule| {
+            rule.kind == super::super::RuleKind::Commands
+                && rule
+                    .pattern
+                    .split_whitespace()
+                    .next()
+                    .is_some_and(|first| first.eq_ignore_ascii_case(name))
+        });
+        if ruled { windows::in_bash(argv, self.context, self.depth) } else { Ok(()) }
+    }
+
+    /// `if [/i] [not] condition command [else command]`.
+    fn condition(&mut self, words: &[Word], fed: &Fed, inside: bool) -> Result<Fed, super::super::Denial> {
+        let mut at = 0;
+        while words.get(at).is_some_and(|word| word.is("/i") || word.is("not")) {
+            at += 1;
+        }
+        let Some(first) = words.get(at) else { return self.unreadable("an `if` without its condition") };
+        if ["exist", "defined", "errorlevel", "cmdextversion"].iter().any(|word| first.is(word)) {
+            at += 2;
+        } else if first.arg.with("x").contains("==") {
+            at += if first.arg.with("x").ends_with("==") { 2 } else { 1 };
+        } else if words.get(at + 1).is_some_and(|word| word.arg.with("x").starts_with("==")) {
+            at += if words.get(at + 1).is_some_and(|word| word.is("==")) { 3 } else { 2 };
+        } else {
+            at += 3;
+        }
+        let rest = words.get(at.min(words.len())..).unwrap_or_default();
+        // The other branch stands on the same line when there are no brackets.
+        if let Some(other) = rest.iter().position(|word| word.is("else")) {
+            self.simple(rest.get(..other).unwrap_or_default(), fed, inside)?;
+            return self.simple(rest.get(other + 1..).unwrap_or_default(), fed, inside);
+        }
+        self.simple(rest, fed, inside)
+    }
+
+    /// `for %i in (list) do command`.
+    fn each(&mut self, words: &[Word], fed: &Fed, inside: bool) -> Result<Fed, super::super::Denial> {
+        if self.peek() != Some(&Token::Open) || !words.last().is_some_and(|word| word.is("in")) {
+            return self.unreadable("a `for` without its list");
+        }
+        let start = self.tokens.get(self.at).map_or(0, |placed| placed.end);
+        let mut depth = 0_u32;
+        let mut end = start;
+        while let Some(placed) = self.tokens.get(self.at) {
+            self.at += 1;
+            match placed.token {
+                Token::Open => depth += 1,
+                Token::Close => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        end = placed.start;
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+        if depth > 0 {
+            return self.unreadable("a `for` whose list does not end");
+        }
+        // What `/f` has in quotes of its own kind is a command.
+        let list: String = self.chars.get(start..end).unwrap_or_default().iter().collect();
+        let list = list.trim();
+        if words.iter().any(|word| word.is("/f")) {
+            for quote in ['\'', '`'] {
+                if let Some(command) = list.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
+                    windows::nested(Shell::Cmd, &without_carets(command), self.context, self.depth)?;
+                }
+            }
+        }
+        self.values.push(list.to_owned());
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            let part = self.part(0, 40);
+            return Err(windows::denial(windows::DEEP, &part, "is nested deeper than can be judged"));
+        }
+        let given = self.command(inside, fed);
+        self.depth -= 1;
+        given
+    }
+
+    fn set(&mut self, words: &[Word]) {
+        let text: Vec<String> = words.iter().map(|word| word.arg.with("\u{0}")).collect();
+        let text = text.join(" ");
+        let Some((name, value)) = text.split_once('=') else { return };
+        let name = name.trim().to_lowercase();
+        let value = value.to_owned();
+        if name.starts_with("/a") || name.starts_with("/p") {
+            if let Some(name) = name.split_whitespace().nth(1) {
+                self.variables.insert(name.to_owned(), None);
+            }
+            return;
+        }
+        self.values.push(value.replace('\u{0}', ""));
+        let known = !value.contains('\u{0}') && value.len() <= LONGEST && !self.variables.contains_key(&name);
+        self.variables.insert(name, known.then(|| value.trim_end().to_owned()));
+    }
+
+    /// The rest of a comment's line is no command, unless an operator follows at once.
+    fn comment(&mut self, _end: usize) {
+        while self.peek().is_some_and(|token| !matches!(token, Token::Close)) {
+            let line_end = self.tokens.get(self.at).is_some_and(|placed| {
+                placed.token == Token::Next && matches!(self.chars.get(placed.start), Some('\n' | '\r'))
+            });
+            let at_once = self.at > 0
+                && matches!(self.tokens.get(self.at - 1), Some(Placed { token: Token::Word(bits), .. }) if matches!(bits.as_slice(), [Bit::Text(text)] if text.eq_ignore_ascii_case("rem")))
+                && self.peek() == Some(&Token::Next);
+            if line_end || at_once {
+                return;
+            }
+            self.at += 1;
+        }
+    }
+
+    /// A command that is not known, with the arguments of a kill.
+    fn like_kill(&self, rest: &[Word], part: &str) -> Judged {
+        for word in rest {
+            let text = word.arg.with("").to_lowercase();
+            if matches!(text.trim_start_matches('/'), "im" | "fi") && text.starts_with('/') {
+                return Err(windows::by_name(part));
+            }
+            if self.context.host.is_some_and(|host| host.to_string() == text) {
+                return windows::one_process(&text, part, self.context);
+            }
+        }
+        Ok(())
+    }
+
+    fn undecided(&mut self, part: &str) -> Judged {
+        windows::undecided(self.context, part)?;
+        if std::mem::replace(&mut self.scanned, true) {
+            return Ok(());
+        }
+        let whole = self.values.concat();
+        for text in self.values.clone().iter().chain([&whole]) {
+            match windows::nested(Shell::Cmd, text, self.context, self.depth + windows::SCAN) {
+                Err(denial) if !matches!(&denial.rule, super::super::RuleId::Built(name) if name.starts_with("shell.")) =>
+                {
+                    return Err(denial);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Commands that the prompt has itself and that start no program.
+const INTERNAL: [&str; 30] = [
+    "type", "copy", "move", "del", "erase", "ren", "rename", "md", "mkdir", "rd", "rmdir", "mklink", "dir",
+    "cd", "chdir", "pushd", "popd", "exit", "goto", "setlocal", "endlocal", "ver", "vol", "cls", "date",
+    "time", "path", "assoc", "ftype", "verify",
+];
+
+fn takes_bracket(words: &[Word]) -> bool {
+    let Some(first) = words.first() else { return false };
+    let named = |word: &Word, name: &str| word.is(name);
+    let last_in = words.last().is_some_and(|word| named(word, "in"));
+    named(first, "for") && last_in
+        || named(first, "if") && words.len() > 1
+        || named(first, "else")
+        || named(first, "do")
+}
+
+/// A command's name, where it is known: what stands behind the last folder.
+fn name_of(arg: &Arg) -> Option<String> {
+    let text = arg.with("\u{0}");
+    let last = text.rsplit(['/', '\\']).next().unwrap_or(&text);
+    let switched = text
+        .split_once('/')
+        .map(|(name, _)| name)
+        .filter(|name| !name.contains(['\\', '\u{0}', '.', ':']) && !name.is_empty());
+    match switched {
+        // `dir/b`, `cmd/c`: no folder of the prompt's ends with `/`.
+        Some(name) if INTERNAL.contains(&name.to_lowercase().as_str()) => Some(name.to_lowercase()),
+        _ if last.contains('\u{0}') => None,
+        _ => Some(windows::base(last)),
+    }
+}
+
+/// What `start` starts: behind a title in quotes and its switches.
+fn started(words: &[Word]) -> &[Word] {
+    let mut rest = words;
+    if rest.first().is_some_and(|word| word.quoted) {
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    while let Some(word) = rest.first() {
+        let text = word.arg.with("x").to_lowercase();
+        if !text.starts_with('/') {
+            break;
+        }
+        let valued = matches!(text.as_str(), "/d" | "/node" | "/affinity" | "/machine");
+        rest = rest.get(if valued { 2 } else { 1 }..).unwrap_or_default();
+    }
+    rest
+}
+
+fn shell_of(name: &str) -> Option<Shell> {
+    match name {
+        "cmd" => Some(Shell::Cmd),
+        "powershell" | "pwsh" => Some(Shell::PowerShell),
+        "bash" | "sh" | "wsl" => Some(Shell::Bash),
+        _ => None,
+    }
+}
+
+fn without_carets(text: &str) -> String {
+    let mut plain = String::new();
+    let mut quoted = false;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => {
+                quoted = !quoted;
+                plain.push(c);
+            }
+            '^' if !quoted => plain.extend(chars.next()),
+            _ => plain.push(c),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,575 @@
+//! What PowerShell and the command prompt share: the programs of Windows that end processes or start others, and the
+//! way of any other program into the judge of bash, which knows programs by their arguments.
+
+use super::{LineContext, Shell, Verdict, judge_at};
+use crate::guardrails::{Denial, RuleId};
+
+pub(super) const BY_NAME: &str = "host.kill-by-name";
+pub(super) const TARGET: &str = "host.kill-target";
+pub(super) const GROUP: &str = "host.kill-group";
+pub(super) const HOST: &str = "host.host-id";
+pub(super) const UNREADABLE: &str = "shell.unreadable";
+pub(super) const DEEP: &str = "shell.too-deep";
+pub(super) const UNDECIDED: &str = "shell.undecided";
+
+/// By how much a text that only may be run counts as nested deeper.
+pub(super) const SCAN: u32 = 10;
+
+/// Longest part of a line that a denial shows, in characters.
+const SHOWN: usize = 200;
+
+/// What a judgement inside one line comes to.
+pub(super) type Judged = Result<(), Denial>;
+
+/// A piece of an argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    Known(String),
+    /// The user's home folder.
+    Home,
+    Unknown,
+}
+
+/// One argument of a program.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Arg {
+    pub(super) pieces: Vec<Piece>,
+}
+
+impl Arg {
+    pub(super) fn known(text: impl Into<String>) -> Self {
+        Self { pieces: vec![Piece::Known(text.into())] }
+    }
+
+    pub(super) fn unknown() -> Self {
+        Self { pieces: vec![Piece::Unknown] }
+    }
+
+    /// Its text, where all of it is known.
+    pub(super) fn value(&self) -> Option<String> {
+        let mut text = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Known(part) => text.push_str(part),
+                Piece::Home | Piece::Unknown => return None,
+            }
+        }
+        Some(text)
+    }
+
+    /// Its text with `~` for the home folder and `unknown` for what is not known.
+    pub(super) fn with(&self, unknown: &str) -> String {
+        let mut text = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Known(part) => text.push_str(part),
+                Piece::Home => text.push('~'),
+                Piece::Unknown => text.push_str(unknown),
+            }
+        }
+        text
+    }
+
+    fn for_bash(&self) -> String {
+        let mut text = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Known(part) if !part.is_empty() && part.chars().all(is_plain) => text.push_str(part),
+                Piece::Known(part) => {
+                    text.push('\'');
+                    text.push_str(&part.replace('\'', r"'\''"));
+                    text.push('\'');
+                }
+                Piece::Home => text.push_str("\"$HOME\""),
+                Piece::Unknown => text.push_str("\"$unknown\""),
+            }
+        }
+        if text.is_empty() { "''".into() } else { text }
+    }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_@%+:,./-".contains(c)
+}
+
+/// A denial with the part that it is about.
+pub(super) fn denial(rule: &'static str, part: &str, reason: &str) -> Denial {
+    let part: String = part.trim().chars().take(SHOWN).collect();
+    Denial { rule: RuleId::Built(rule), reason: format!("`{part}` {reason}"), part: Some(part) }
+}
+
+/// The reason of a denial of a kill by name.
+pub(super) fn by_name(part: &str) -> Denial {
+    let reason = "ends processes by what they are called, and the host that runs you can be one of them; end one \
+                  process by its literal id: `taskkill /PID 4242` or `Stop-Process -Id 4242`";
+    denial(BY_NAME, part, reason)
+}
+
+/// The reason of a denial of a kill whose target is not a literal id.
+pub(super) fn by_target(part: &str) -> Denial {
+    let reason = "ends whatever its input names, and the host that runs you can be among it; list first, then end one \
+                  process by its literal id: `taskkill /PID 4242` or `Stop-Process -Id 4242`";
+    denial(TARGET, part, reason)
+}
+
+/// What a line comes to whose text is not known.
+pub(super) fn undecided(context: &LineContext<'_>, part: &str) -> Judged {
+    if !context.deny_undecided {
+        return Ok(());
+    }
+    let reason = "runs what is not known before it runs, and this set denies that; write the command out";
+    Err(denial(UNDECIDED, part, reason))
+}
+
+pub(super) fn judged(verdict: Verdict) -> Judged {
+    match verdict {
+        Verdict::Allow => Ok(()),
+        Verdict::Deny(denial) => Err(denial),
+    }
+}
+
+pub(super) fn nested(shell: Shell, line: &str, context: &LineContext<'_>, depth: u32) -> Judged {
+    judged(judge_at(shell, line, context, depth + 1))
+}
+
+/// The name of a program or cmdlet: without folder, module and extension, in small letters.
+pub(super) fn base(name: &str) -> String {
+    let name = name.trim().trim_matches('"');
+    let last = name.rsplit(['/', '\\']).next().unwrap_or(name).to_lowercase();
+    // Windows drops dots and blanks at a name's end.
+    let last = last.trim_end_matches(['.', ' ']);
+    for extension in [".exe", ".com", ".cmd", ".bat", ".ps1"] {
+        if let Some(stem) = last.strip_suffix(extension) {
+            return stem.to_owned();
+        }
+    }
+    last.to_owned()
+}
+
+/// Whether a text names one process: an id that is neither the host's nor a group.
+pub(super) fn one_process(text: &str, part: &str, context: &LineContext<'_>) -> Judged {
+    let text = text.trim();
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    let id = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => digits.parse().ok(),
+        None => None,
+    };
+    match id {
+        Some(id) if context.host.is_some_and(|host| u64::from(host) == id) => Err(denial(
+            HOST,
+            part,
+            "ends the host that runs you; end only processes that you started, by their literal id",
+        )),
+        Some(0) => Err(denial(GROUP, part, "names no single process; end one by its literal id")),
+        Some(_) => Ok(()),
+        None if text.starts_with('-') && text.len() > 1 => {
+            Err(denial(GROUP, part, "names a group of processes; end one by its literal id"))
+        }
+        None => Err(by_target(part)),
+    }
+}
+
+/// Judges a path that a command names, as typed and with `/` for `\`.
+pub(super) fn path(arg: &Arg, context: &LineContext<'_>) -> Judged {
+    if arg.pieces.contains(&Piece::Unknown) {
+        return Ok(());
+    }
+    let typed = arg.with("");
+    if typed.is_empty() {
+        return Ok(());
+    }
+    for form in [typed.clone(), typed.replace('\\', "/")] {
+        if let Some(denial) = (context.path)(&form) {
+            return Err(denial);
+        }
+        if !typed.contains('\\') {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Judges one program with its arguments, as PowerShell or the command prompt starts it. `part`: as it stands in the
+/// line. `fed`: whether something is piped into it.
+pub(super) fn program(argv: &[Arg], part: &str, fed: bool, context: &LineContext<'_>, depth: u32) -> Judged {
+    let Some((first, rest)) = argv.split_first() else { return Ok(()) };
+    let Some(name) = first.value().map(|name| base(&name)) else {
+        undecided(context, part)?;
+        return in_bash(argv, context, depth);
+    };
+    match name.as_str() {
+        "taskkill" => return taskkill(rest, part, context),
+        "tskill" | "pskill" | "pskill64" => return named_or_id(rest, part, context),
+        "wmic" => return wmic(rest, part, context, depth),
+        "cmd" => return command_prompt(rest, part, fed, context, depth),
+        "powershell" | "pwsh" | "powershell_ise" | "pwsh-preview" => {
+            return powershell(&name, rest, part, fed, context, depth);
+        }
+        "wsl" | "wslhost" => return wsl(rest, part, fed, context, depth),
+        // Each takes a line for the command prompt in one argument.
+        "schtasks" | "forfiles" | "runas" | "psexec" | "psexec64" | "at" | "wt" | "conhost" | "start" => {
+            for arg in rest {
+                if let Some(line) = arg.value().filter(|line| line.contains([' ', '\t'])) {
+                    nested(Shell::Cmd, &line, context, depth)?;
+                }
+            }
+            for (at, arg) in rest.iter().enumerate() {
+                let behind = rest.get(at..).unwrap_or_default();
+                if arg.value().is_some_and(|word| runs_others(&base(&word))) {
+                    program(behind, part, false, context, depth + 1)?;
+                }
+            }
+        }
+        _ => {}
+    }
+    for arg in rest.iter().filter(|arg| {
+        arg.pieces
+            .iter()
+            .any(|piece| *piece == Piece::Home || matches!(piece, Piece::Known(text) if text.contains('\\')))
+    }) {
+        path(arg, context)?;
+    }
+    let mut plain = argv.to_vec();
+    if let Some(first) = plain.first_mut() {
+        *first = Arg::known(name);
+    }
+    in_bash(&plain, context, depth)?;
+    // A program that is not known may start the one that its arguments name.
+    for (at, arg) in rest.iter().enumerate() {
+        if arg.value().is_some_and(|word| matches!(base(&word).as_str(), "taskkill" | "tskill" | "wmic"))
+            && !speaks(&argv_name(argv))
+        {
+            program(rest.get(at..).unwrap_or_default(), part, false, context, depth + 1)?;
+        }
+    }
+    Ok(())
+}
+
+fn argv_name(argv: &[Arg]) -> String {
+    argv.first().and_then(Arg::value).map(|name| base(&name)).unwrap_or_default()
+}
+
+/// Programs that start others, so that their names count wherever they stand behind a starter.
+fn runs_others(name: &str) -> bool {
+    matches!(name, "taskkill" | "tskill" | "wmic" | "cmd" | "powershell" | "pwsh" | "wsl" | "bash" | "sh")
+}
+
+/// Programs for which other words are text.
+fn speaks(name: &str) -> bool {
+    matches!(
+        name,
+        "echo"
+            | "git"
+            | "gh"
+            | "rg"
+            | "grep"
+            | "findstr"
+            | "find"
+            | "where"
+            | "which"
+            | "npm"
+            | "cargo"
+            | "code"
+            | "man"
+    )
+}
+
+/// The arguments as a line of bash, whose judge knows programs.
+pub(super) fn in_bash(argv: &[Arg], context: &LineContext<'_>, depth: u32) -> Judged {
+    let mut line = String::new();
+    for (at, arg) in argv.iter().enumerate() {
+        if at > 0 {
+            line.push(' ');
+        }
+        let word = arg.for_bash();
+        // A reserved word in quotes is a program's name.
+        let reserved =
+            at == 0 && !word.contains(['.', '/', '-', '\'', '"']) && word.len() < 9 && is_reserved(&word);
+        if reserved {
+            line.push('\\');
+        }
+        line.push_str(&word);
+    }
+    nested(Shell::Bash, &line, context, depth)
+}
+
+fn is_reserved(word: &str) -> bool {
+    matches!(
+        word,
+        "if" | "then"
+            | "else"
+            | "elif"
+            | "fi"
+            | "do"
+            | "done"
+            | "case"
+            | "esac"
+            | "while"
+            | "until"
+            | "for"
+            | "select"
+            | "in"
+            | "function"
+            | "time"
+            | "coproc"
+    )
+}
+
+fn taskkill(args: &[Arg], part: &str, context: &LineContext<'_>) -> Judged {
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let word = arg.with("").trim_matches('"').to_lowercase();
+        if arg.value().is_none() && !word.contains("im") && !word.contains("fi") {
+            return Err(by_target(part));
+        }
+        let option = word.trim_start_matches(['/', '-', ',', ';', '=']);
+        let (option, glued) =
+            option.split_once(':').map_or((option, None), |(option, value)| (option, Some(value)));
+        match option {
+            "im" | "fi" => return Err(by_name(part)),
+            "pid" => match glued.map(str::to_owned).or_else(|| args.next().and_then(Arg::value)) {
+                Some(id) => one_process(id.trim_matches('"'), part, context)?,
+                None => return Err(by_target(part)),
+            },
+            "s" | "u" | "p" => {
+                args.next();
+            }
+            // Several options in one word: `/f/im`.
+            other if other.contains('/') => {
+                if other.split('/').any(|one| one.trim() == "im" || one.trim() == "fi") {
+                    return Err(by_name(part));
+                }
+                return Err(by_target(part));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// `tskill`, `pskill`: an id, or else a name.
+fn named_or_id(args: &[Arg], part: &str, context: &LineContext<'_>) -> Judged {
+    for arg in args {
+        let Some(word) = arg.value() else { return Err(by_target(part)) };
+        if word.starts_with(['/', '-']) {
+            continue;
+        }
+        if word.bytes().any(|byte| !byte.is_ascii_digit()) {
+            return Err(by_name(part));
+        }
+        one_process(&word, part, context)?;
+    }
+    Ok(())
+}
+
+fn wmic(args: &[Arg], part: &str, context: &LineContext<'_>, depth: u32) -> Judged {
+    let words: Vec<String> = args.iter().map(|arg| arg.with("?").to_lowercase()).collect();
+    let text = words.join(" ");
+    if text.contains("process") || text.contains("path") {
+        if text.contains("delete") || text.contains("terminate") {
+            return Err(by_name(part));
+        }
+        if text.contains("create") {
+            for arg in args {
+                if let Some(line) = arg.value() {
+                    nested(Shell::Cmd, line.trim_matches(['"', '\'']), context, depth)?;
+                }
+            }
+            if let Some(at) = words.iter().position(|word| word == "create") {
+                let behind = args.get(at + 1..).unwrap_or_default();
+                let line: Vec<String> = behind.iter().map(|arg| arg.with("%unknown%")).collect();
+                nested(Shell::Cmd, line.join(" ").trim_matches(['"', '\'']), context, depth)?;
+            }
+        }
+    }
+    // `wmic /format:` and the like are harmless; from standard input it takes commands.
+    Ok(())
+}
+
+/// Arguments as the line that a program gets which reads its own command line.
+fn joined(args: &[Arg], unknown: &str) -> String {
+    let texts: Vec<String> = args.iter().map(|arg| arg.with(unknown)).collect();
+    if let [one] = texts.as_slice() {
+        return one.clone();
+    }
+    let quoted = |text: &String| {
+        if text.contains([' ', '\t']) && !text.contains('"') { format!("\"{text}\"") } else { text.clone() }
+    };
+    texts.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+fn command_prompt(args: &[Arg], part: &str, fed: bool, context: &LineContext<'_>, depth: u32) -> Judged {
+    for (at, arg) in args.iter().enumerate() {
+        let word = arg.with("%unknown%");
+        let low = word.to_ascii_lowercase();
+        // `/c`, `/s/c`, `//c` of Git Bash, `/cdir`.
+        let switch = low.match_indices(['/', '-']).find_map(|(start, _)| {
+            let next = low.get(start + 1..start + 2)?;
+            matches!(next, "c" | "k" | "r").then_some(start + 2)
+        });
+        if !low.starts_with(['/', '-']) {
+            continue;
+        }
+        if let Some(end) = switch {
+            let mut behind = args.get(at + 1..).unwrap_or_default().to_vec();
+            let glued = word.get(end..).unwrap_or_default();
+            if !glued.is_empty() {
+                behind.insert(0, Arg::known(glued));
+            }
+            return nested(Shell::Cmd, &joined(&behind, "%unknown%"), context, depth);
+        }
+    }
+    if fed {
+        return opaque(context, part);
+    }
+    Ok(())
+}
+
+/// A shell that takes its script from a pipe.
+pub(super) fn opaque(context: &LineContext<'_>, part: &str) -> Judged {
+    undecided(context, part)
+}
+
+/// Parameters of PowerShell's own command line that take a value, by their shortest and longest form.
+const VALUED: [(&str, &str); 14] = [
+    ("ex", "executionpolicy"),
+    ("ep", "ep"),
+    ("w", "windowstyle"),
+    ("v", "version"),
+    ("ps", "psconsolefile"),
+    ("o", "outputformat"),
+    ("of", "of"),
+    ("i", "inputformat"),
+    ("if", "if"),
+    ("config", "configurationname"),
+    ("wo", "workingdirectory"),
+    ("wd", "wd"),
+    ("settings", "settingsfile"),
+    ("custom", "custompipename"),
+];
+
+fn powershell(
+    name: &str,
+    args: &[Arg],
+    part: &str,
+    fed: bool,
+    context: &LineContext<'_>,
+    depth: u32,
+) -> Judged {
+    let fits = |word: &str, short: &str, long: &str| word.starts_with(short) && long.starts_with(word);
+    let mut at = 0;
+    while let Some(arg) = args.get(at) {
+        at += 1;
+        let rest = args.get(at..).unwrap_or_default();
+        let Some(word) = arg.value() else { return undecided(context, part) };
+        let Some(option) = word.strip_prefix(['-', '/', '\u{2013}', '\u{2014}', '\u{2015}']) else {
+            let mut all = rest.to_vec();
+            all.insert(0, arg.clone());
+            // The first plain word is a command for Windows PowerShell, a file for PowerShell 7.
+            nested(Shell::PowerShell, &script(&all), context, depth)?;
+            return if name == "powershell" { Ok(()) } else { path(arg, context) };
+        };
+        let typed = option.trim_start_matches('-');
+        let (typed, glued) =
+            typed.split_once(':').map_or((typed, None), |(option, value)| (option, Some(value)));
+        let option = typed.to_lowercase();
+        let option = option.as_str();
+        let mut behind = rest.to_vec();
+        if let Some(value) = glued {
+            behind.insert(0, Arg::known(value));
+        }
+        if fits(option, "c", "command") || fits(option, "commandw", "commandwithargs") || option == "cwa" {
+            if behind.first().and_then(Arg::value).as_deref() == Some("-") {
+                return opaque(context, part);
+            }
+            if behind.first().is_some_and(|arg| arg.pieces.first() == Some(&Piece::Unknown)) {
+                undecided(context, part)?;
+            }
+            return nested(Shell::PowerShell, &script(&behind), context, depth);
+        }
+        if fits(option, "e", "encodedcommand") || option == "ec" {
+            let Some(code) = behind.first().and_then(Arg::value) else { return undecided(context, part) };
+            let Some(line) = decoded(&code) else {
+                let reason = "holds a command whose code cannot be read; write the command out";
+                return Err(denial(UNREADABLE, part, reason));
+            };
+            return nested(Shell::PowerShell, &line, context, depth);
+        }
+        if fits(option, "f", "file") {
+            let Some(file) = behind.first() else { return Ok(()) };
+            if file.value().as_deref() == Some("-") {
+                return opaque(context, part);
+            }
+            path(file, context)?;
+            let tail = behind.get(1..).unwrap_or_default();
+            return if tail.is_empty() { Ok(()) } else { in_bash(&behind, context, depth) };
+        }
+        if glued.is_none() && VALUED.iter().any(|(short, long)| fits(option, short, long)) {
+            at += 1;
+        }
+    }
+    if fed { opaque(context, part) } else { Ok(()) }
+}
+
+/// Arguments as the script that PowerShell makes of them: with blanks between.
+fn script(args: &[Arg]) -> String {
+    let texts: Vec<String> = args.iter().map(|arg| arg.with("$unknown")).collect();
+    let text = texts.join(" ");
+    let trimmed = text.trim();
+    // `-Command "& { … }"` and a block from within PowerShell.
+    match trimmed.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+        Some(inside) => inside.to_owned(),
+        None => text,
+    }
+}
+
+/// The text of `-EncodedCommand`: UTF-16, little end first, in base64.
+fn decoded(code: &str) -> Option<String> {
+    use base64::Engine as _;
+    let code: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    let engine = base64::engine::GeneralPurpose::new(
+        &base64::alphabet::STANDARD,
+        base64::engine::GeneralPurposeConfig::new()
+            .with_decode_padding_mode(base64::engine::DecodePaddingMode::Indifferent)
+            .with_decode_allow_trailing_bits(true),
+    );
+    let bytes = engine.decode(code).ok()?;
+    let units: Vec<u16> = bytes
+        .chunks(2)
+        .map(|pair| {
+            u16::from_le_bytes([pair.first().copied().unwrap_or(0), pair.get(1).copied().unwrap_or(0)])
+        })
+        .collect();
+    Some(String::from_utf16_lossy(&units).trim_start_matches('\u{feff}').to_owned())
+}
+
+fn wsl(args: &[Arg], part: &str, fed: bool, context: &LineContext<'_>, depth: u32) -> Judged {
+    let mut at = 0;
+    while let Some(arg) = args.get(at) {
+        let Some(word) = arg.value() else { return undecided(context, part) };
+        match word.as_str() {
+            "-d" | "--distribution" | "-u" | "--user" | "--cd" | "--shell-type" | "--distribution-id" => {
+                at += 2
+            }
+            "-e" | "--exec" => return in_bash(args.get(at + 1..).unwrap_or_default(), context, depth),
+            "--" => {
+                at += 1;
+                break;
+            }
+            "~" | "--system" => at += 1,
+            // Ends every process of the subsystem, of whoever it is.
+            "--shutdown" | "--terminate" | "-t" => return Err(by_name(part)),
+            _ if word.starts_with('-') => at += 1,
+            _ => break,
+        }
+    }
+    let rest = args.get(at..).unwrap_or_default();
+    if rest.is_empty() {
+        return if fed { opaque(context, part) } else { Ok(()) };
+    }
+    // A shell of the subsystem reads the words once more.
+    let line: Vec<String> = rest.iter().map(|arg| arg.with("$unknown")).collect();
+    nested(Shell::Bash, &line.join(" "), context, depth)?;
+    in_bash(rest, context, depth)
+}
