@@ -344,7 +344,9 @@ prop_compose! {
 }
 
 fn with(documents: &[&Document]) -> Library {
-    let mut library = Library::embedded();
+    // Read once: there are hundreds of cases.
+    static TIERS: std::sync::LazyLock<Library> = std::sync::LazyLock::new(Library::embedded);
+    let mut library = TIERS.clone();
     for document in documents {
         library.put(Listed {
             name: document.name.as_str().into(),
