@@ -171,6 +171,15 @@ impl Client {
         self.read_json(&bytes)
     }
 
+    /// Puts `body` as JSON at `path` and reads the JSON answer.
+    ///
+    /// # Errors
+    /// When nobody answers in time, the service refuses, or the answer is not a `T`.
+    pub async fn put<B: Serialize, T: DeserializeOwned>(&self, path: &str, body: &B) -> Result<T, CallError> {
+        let bytes = self.call(Method::PUT, path, Some(self.write_json(body)?)).await?;
+        self.read_json(&bytes)
+    }
+
     /// One call whose answer is read whole, whatever it is. A status of 400 or more is an error.
     ///
     /// # Errors

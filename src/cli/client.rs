@@ -16,7 +16,10 @@ use crate::http::sse::Reader;
 use crate::http::{CallError, Client};
 use crate::ids::RunId;
 use crate::server::token;
-use crate::server::wire::{CreateRun, LinkAnswer, RunAnswer, RunList, StreamEnd};
+use crate::server::wire::{
+    ChangeSetting, CreateRun, LinkAnswer, RunAnswer, RunList, SettingAnswer, SettingList, StatusAnswer,
+    StreamEnd,
+};
 
 /// How long a lost stream is tried again before the command gives up.
 const COME_BACK_FOR: Duration = Duration::from_secs(5 * 60);
@@ -125,6 +128,35 @@ impl Core {
     pub async fn stop(&self, id: &RunId) -> Result<(), CallError> {
         self.0.call(Method::POST, &format!("/api/runs/{id}/stop"), None).await.map(drop)
     }
+    /// Takes a run up again.
+    ///
+    /// # Errors
+    /// When core refuses it.
+    pub async fn resume(&self, id: &RunId) -> Result<RunAnswer, CallError> {
+        let empty = serde_json::json!({});
+        self.0.clone().with_time_limit(CREATE_TIME).post(&format!("/api/runs/{id}/resume"), &empty).await
+    }
+    /// How core is doing.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub async fn status(&self) -> Result<StatusAnswer, CallError> {
+        self.0.get("/api/status").await
+    }
+    /// The settings.
+    ///
+    /// # Errors
+    /// When core does not answer.
+    pub async fn settings(&self) -> Result<SettingList, CallError> {
+        self.0.get("/api/settings").await
+    }
+    /// Changes a setting.
+    ///
+    /// # Errors
+    /// When core knows no such setting or value.
+    pub async fn change_setting(&self, wanted: &ChangeSetting) -> Result<SettingAnswer, CallError> {
+        self.0.put("/api/settings", wanted).await
+    }
     /// A sign-in link.
     ///
     /// # Errors
@@ -142,10 +174,14 @@ impl Core {
     }
     /// Follows a run from its first event.
     pub fn follow(&self, id: &RunId) -> Follower {
+        self.follow_after(id, 0)
+    }
+    /// Follows a run from the event after this one.
+    pub fn follow_after(&self, id: &RunId, after: i64) -> Follower {
         Follower {
             client: self.0.clone(),
             run: id.clone(),
-            after: 0,
+            after,
             stream: None,
             ready: std::collections::VecDeque::new(),
             lost: None,

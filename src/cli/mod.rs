@@ -9,9 +9,11 @@ pub mod hook;
 pub mod interrupt;
 pub mod keys;
 pub mod progress;
+pub mod resume;
 pub mod run;
 pub mod runs;
 pub mod serve;
+pub mod settings;
 pub mod shim;
 pub mod show;
 pub mod stop;
@@ -51,6 +53,8 @@ enum Command {
     Runs(runs::Args),
     Show(show::Args),
     Stop(stop::Args),
+    Resume(resume::Args),
+    Settings(settings::SettingsArgs),
     Serve(serve::Args),
     Guardrails(guardrails::GuardrailsArgs),
     Keys(keys::KeysArgs),
@@ -83,6 +87,8 @@ impl Cli {
             Command::Runs(args) => runs::run(args).await,
             Command::Show(args) => show::run(args).await,
             Command::Stop(args) => stop::run(args).await,
+            Command::Resume(args) => resume::run(args).await,
+            Command::Settings(args) => settings::run(args).await,
             Command::Serve(args) => serve::run(args).await,
             Command::Guardrails(args) => guardrails::run(args),
             Command::Keys(args) => keys::run(args).await,

@@ -7,7 +7,7 @@ use console::Style;
 
 use crate::cli::text::{Output, dollars, duration, one_line, plain};
 use crate::clock::Millis;
-use crate::events::{Event, StoredEvent, cut_to};
+use crate::events::{Event, RunStatus, StoredEvent, cut_to};
 use crate::server::wire::{RunAnswer, backup_diff};
 
 /// How many bytes of a tool's answer are shown.
@@ -133,9 +133,64 @@ pub fn summary(run: &RunAnswer, output: Output) -> String {
     if let Some(ended) = line.ended_at {
         fact("duration", &duration(ended - line.created_at));
     }
+    fact("guards", &guards(run));
     if let Some(backup) = &run.backup {
         fact("backup", &one_line(backup));
         fact("read it", &one_line(&backup_diff(&run.base_commit, backup)));
+    }
+    if line.status == RunStatus::Parked {
+        fact("go on", &format!("worca resume {}", one_line(&line.id)));
+        fact("or end", &format!("worca stop {}", one_line(&line.id)));
+    }
+    text
+}
+
+/// The guardrail set, the policy that it came to, and what came of trying it.
+fn guards(run: &RunAnswer) -> String {
+    let mut text = one_line(&run.guardrails);
+    let Some(policy) = &run.policy else { return text };
+    if let Some(digest) = &policy.digest {
+        let _ = write!(text, ", policy {}", short(&one_line(digest)));
+    }
+    if let Some(receipt) = &policy.receipt {
+        let held = receipt.tried.iter().filter(|tried| tried.outcome == "held").count();
+        let hook = if receipt.hook == Some(true) { ", the hook denied its trial" } else { "" };
+        let _ = write!(text, "; tried before its start: {held} of {} held{hook}", receipt.tried.len());
+        if !receipt.kernel_lacks.is_empty() {
+            let _ = write!(
+                text,
+                "; this kernel does not hold {}",
+                one_line(&receipt.kernel_lacks.join(", nor "))
+            );
+        }
+    }
+    text
+}
+
+/// What was tried before the agent started, a line each; nothing without a receipt.
+pub fn receipt(run: &RunAnswer, output: Output) -> String {
+    let Some(receipt) = run.policy.as_ref().and_then(|policy| policy.receipt.as_ref()) else {
+        return String::new();
+    };
+    let mut text = format!("\n{}\n", output.paint(Style::new().bold(), "Tried before the agent's start"));
+    let mut row = |outcome: &str, what: &str| {
+        let style = if outcome == "open" { Style::new().red() } else { Style::new().dim() };
+        let outcome = output.paint(style, &format!("{:<7}", one_line(outcome)));
+        let _ = writeln!(text, "{outcome} {what}");
+    };
+    for tried in &receipt.tried {
+        row(&tried.outcome, &format!("{} {}", one_line(&tried.what), one_line(&tried.target)));
+    }
+    match receipt.hook {
+        Some(true) => row("held", "a forbidden tool call, through the hook"),
+        Some(false) => row("open", "a forbidden tool call, through the hook"),
+        None => {}
+    }
+    for lacks in &receipt.kernel_lacks {
+        row(
+            "lacks",
+            &format!("the kernel (Landlock ABI {}) does not hold {}", receipt.kernel_abi, one_line(lacks)),
+        );
     }
     text
 }

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::cli::client::{Core, CoreArgs, FollowError, Followed};
+use crate::cli::client::{Core, CoreArgs, FollowError, Followed, Follower};
 use crate::cli::interrupt::Interrupts;
 use crate::cli::progress::{Progress, summary};
 use crate::cli::text::{Output, note, print, print_json};
@@ -18,8 +18,8 @@ const PROMPT_BYTES: usize = crate::runs::MAX_PROMPT;
 /// Run a coding agent on a task, on a branch of its own
 ///
 /// The task comes from --prompt, --file or standard input. The checkout is not touched: the work is on a new
-/// branch. Ends with 0 when the run is done, 1 when it failed or was stopped, 3 when it waits for something,
-/// 2 when the command line is wrong and 78 when the configuration is refused. Ctrl-C asks the run to stop and
+/// branch. Ends with 0 when the run is done, 1 when it failed or was stopped, 3 when it waits for something
+/// (`worca resume RUN` goes on), 2 when the command line is wrong and 78 when the configuration is refused. Ctrl-C asks the run to stop and
 /// waits for its end; a second Ctrl-C leaves.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  worca run --project ~/dev/api --prompt \"Add a /search endpoint\"\n  \
@@ -37,7 +37,7 @@ pub struct Args {
     /// The model; `rehearsal` needs no key and no internet
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
-    /// The guardrail set
+    /// The guardrail set, `normal` without it; `worca guardrails list` shows those that exist
     #[arg(long, value_name = "SET")]
     pub guardrails: Option<String>,
     /// A short line for people
@@ -153,16 +153,32 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
     }
     let output = Output::standard();
     let id = RunId::parse(&run.line.id).map_err(|_| FollowError::Foreign)?;
-    let progress = Progress::new(output);
     if !args.json {
-        print(&format!("{}\n", progress.head(&run)))?;
+        print(&format!("{}\n", Progress::new(output).head(&run)))?;
     }
-    let run = follow(&core, &id, &progress, args.json, interrupts, asked).await?;
+    follow_to_end(&core, &id, core.follow(&id), output, args.json, interrupts, asked).await
+}
+
+/// Prints what happens until the run ends or waits, and then what came of it.
+///
+/// # Errors
+/// When core is lost.
+pub async fn follow_to_end(
+    core: &Core,
+    id: &RunId,
+    follower: Follower,
+    output: Output,
+    as_json: bool,
+    interrupts: Interrupts,
+    asked: bool,
+) -> Result<Exit, Failure> {
+    let progress = Progress::new(output);
+    let run = follow(core, id, follower, &progress, as_json, interrupts, asked).await?;
     let Some(run) = run else {
         note(&format!("left: run {id} goes on stopping; `worca show {id}` shows where it stands"));
         return Ok(Exit::Failed);
     };
-    if args.json {
+    if as_json {
         print_json(&run)?;
     } else {
         print(&summary(&run, output))?;
@@ -213,12 +229,12 @@ async fn ask_to_stop(core: &Core, id: &RunId) {
 async fn follow(
     core: &Core,
     id: &RunId,
+    mut follower: Follower,
     progress: &Progress,
     as_json: bool,
     mut interrupts: Interrupts,
     mut asked: bool,
 ) -> Result<Option<RunAnswer>, Failure> {
-    let mut follower = core.follow(id);
     if asked {
         ask_to_stop(core, id).await;
     }

@@ -111,13 +111,14 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
     };
     let stop = Stop::listen();
     let output = Output::standard();
-    let core = match start(settings, async |store| make_runs(&args, &home, store).await).await? {
-        Start::Ready(core) => core,
-        Start::Running(holder) => {
-            already(holder, &args, &home, output).await?;
-            return Ok(Exit::Done);
-        }
-    };
+    let core =
+        match start(settings, async |store, address| make_runs(&args, &home, store, address).await).await? {
+            Start::Ready(core) => core,
+            Start::Running(holder) => {
+                already(holder, &args, &home, output).await?;
+                return Ok(Exit::Done);
+            }
+        };
     print(&format!("Worca is ready on {}\n", core.app().public_url()))?;
     if output.terminal {
         print_link(&core.link().url)?;
@@ -131,7 +132,7 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn make_runs(args: &Args, home: &Home, store: Store) -> Result<Runs, Failure> {
+async fn make_runs(args: &Args, home: &Home, store: Store, address: SocketAddr) -> Result<Runs, Failure> {
     let token = args.named_token().unwrap_or_else(|| home.core_token());
     let settings = RunSettings {
         home: home.clone(),
@@ -141,6 +142,7 @@ async fn make_runs(args: &Args, home: &Home, store: Store) -> Result<Runs, Failu
         author: (args.git_name.clone(), args.git_email.clone()),
         projects: args.projects.clone(),
         protected: protected(token, args.control_file.as_ref()),
+        listen_port: Some(address.port()),
     };
     assemble::runs(settings, store).await
 }

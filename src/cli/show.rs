@@ -1,13 +1,13 @@
 //! `worca show`: one run, its diff or its events.
 
 use crate::cli::client::{Core, CoreArgs, Followed};
-use crate::cli::progress::{Progress, summary};
+use crate::cli::progress::{Progress, receipt, summary};
 use crate::cli::text::{Output, note, one_line, plain, print, print_bytes, print_json};
 use crate::failure::{Exit, Failure};
 use crate::ids::RunId;
 use crate::server::wire::backup_diff;
 
-/// Show a run: where it stands and what came of it
+/// Show a run: where it stands, what came of it, and what held its agent
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  worca show r7k2m9q4xw1\n  worca show r7k2m9q4xw1 --diff | git apply --stat"
@@ -50,6 +50,7 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
     }
     print(&format!("{}\n", Progress::new(output).head(&run)))?;
     print(&summary(&run, output))?;
+    print(&receipt(&run, output))?;
     if let Some(answer) = &run.answer {
         print(&format!("\n{}\n", plain(answer.trim())))?;
     }

@@ -24,8 +24,8 @@ impl Inner {
         }
         let prompt = checked_prompt(&new.prompt)?;
         let guardrails = match &new.guardrails {
-            Some(name) => SetName::parse(name).map_err(CreateRunError::Guardrails)?,
-            None => SetName::default(),
+            Some(name) => self.resolve(name).await?.name,
+            None => self.resolve(SetName::default().as_str()).await?.name,
         };
         let model = new.model.as_deref().map(checked_model).transpose()?;
         let folder = self.checked_project(&new.project)?;
@@ -125,7 +125,7 @@ impl Inner {
     }
 
     /// Asks the key service whether an agent with this model would get a pass.
-    async fn check_slot(&self, model: Option<&str>) -> Result<(), CreateRunError> {
+    pub(super) async fn check_slot(&self, model: Option<&str>) -> Result<(), CreateRunError> {
         let choice = Choice::for_model(model);
         let status = self.settings.keys.status().await.map_err(CreateRunError::Keys)?;
         let refused = |why: Option<&str>| CreateRunError::NoCredential {

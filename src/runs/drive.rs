@@ -1,65 +1,51 @@
 //! One run at work: a pass, an agent through `spawn`, its lines as events, and the pass revoked the moment the
 //! agent is gone. Whatever goes wrong here ends in an [`Outcome`]; `finish` makes the end of it.
 
-use std::ffi::OsString;
-
 use tokio::sync::watch;
 
+use super::guard::{Guard, NoGuard};
+use super::outcome::{Outcome, sentence};
+use super::start::Start;
 use super::worktree::Worktree;
 use super::{Cause, GRACE, Inner};
-use crate::agents::claude::{self, Finish, Launch, Parser};
-use crate::events::{Event, RunStatus, cut, cut_to};
-use crate::failure::Explain;
-use crate::git::{Person, agent_environment};
-use crate::guardrails::{self, Confine, Environment, Facts, Filesystem, GuardrailSet, SetName};
+use crate::agents::claude::{self, Finish, Parser};
+use crate::events::{Event, RunStatus, cut};
 use crate::ids::SpawnId;
 use crate::keys::client::{MintRequest, Minted};
 use crate::keys::slot::{Choice, SlotName};
-use crate::spawn::{Agent, AgentEnd, AgentExit, Stopper};
+use crate::spawn::{Agent, Stopper};
 use crate::store::{NewSpawn, Run, StoreError};
 
-/// How the agent's part of a run ended.
-#[derive(Debug, Default)]
-pub(super) struct Outcome {
-    /// Who asked it to end, if anybody.
-    pub(super) cause: Option<Cause>,
-    /// What went wrong, as a sentence for people.
-    failure: Option<String>,
-    pub(super) cost_micros: Option<u64>,
-    pub(super) turns: Option<u64>,
-    pub(super) answer: Option<String>,
-    /// Processes of the agent that could not be ended: they may still write into the worktree.
-    pub(super) left: u32,
-}
-
-impl Outcome {
-    fn failed(error: &dyn Explain) -> Self {
-        let mut sentence = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            sentence = format!("{sentence}: {error}");
-            cause = error.source();
-        }
-        Self { failure: Some(sentence), ..Self::default() }
-    }
-
-    /// The status that a run with this outcome ends in, and why.
-    pub(super) fn verdict(&self) -> (RunStatus, Option<String>) {
-        match (&self.failure, self.cause) {
-            (_, Some(Cause::Person)) => (RunStatus::Stopped, Some("a person stopped it".into())),
-            (Some(reason), _) => (RunStatus::Failed, Some(cut_to(reason, 2_000))),
-            (None, _) => (RunStatus::Done, None),
-        }
-    }
+/// Whether a run is started or taken up again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begin {
+    First,
+    /// From `parked` or `interrupted`; it is `running` already.
+    Again,
 }
 
 impl Inner {
     /// Brings a run from its worktree to its end. A store that fails for good ends it here; the next start
     /// finds it and makes it good.
-    pub(super) async fn drive(&self, run: &Run, worktree: &Worktree, asked: watch::Receiver<Option<Cause>>) {
+    pub(super) async fn drive(
+        &self,
+        run: &Run,
+        worktree: &Worktree,
+        asked: watch::Receiver<Option<Cause>>,
+        begin: Begin,
+    ) {
         let ended = async {
-            self.set_status(&run.id, RunStatus::Running, None).await?;
-            let outcome = self.work(run, worktree, asked).await?;
+            if begin == Begin::First {
+                self.set_status(&run.id, RunStatus::Running, None).await?;
+            }
+            let mut outcome = self.work(run, worktree, asked, begin).await?;
+            // From here on nobody is told that it will be stopped; who was told so until now is right.
+            if self.live.close(&run.id) == Some(Cause::Person) {
+                outcome.cause = Some(Cause::Person);
+            }
+            if let Some(reason) = outcome.waits_for() {
+                return self.set_status(&run.id, RunStatus::Parked, Some(reason)).await;
+            }
             self.finish(run, worktree, outcome).await
         };
         if let Err(error) = ended.await {
@@ -72,12 +58,18 @@ impl Inner {
         run: &Run,
         worktree: &Worktree,
         asked: watch::Receiver<Option<Cause>>,
+        begin: Begin,
     ) -> Result<Outcome, StoreError> {
         let version = match claude::version(&self.settings.claude).await {
             Ok(version) => version,
             Err(error) => return Ok(Outcome::failed(&error)),
         };
-        let program = format!("Claude Code {version}");
+        let guard = match self.guard(run, worktree).await {
+            Ok(guard) => guard,
+            Err(NoGuard::Outcome(outcome)) => return Ok(outcome),
+            Err(NoGuard::Store(error)) => return Err(error),
+        };
+        let session = if begin == Begin::Again { self.session(run).await? } else { None };
         let choice = Choice::for_model(run.model.as_deref());
         let spawn = SpawnId::random();
         let wanted = MintRequest {
@@ -91,45 +83,37 @@ impl Inner {
             Err(error) => return Ok(Outcome::failed(&error)),
         };
         let begins = NewSpawn {
-            id: spawn.clone(),
+            id: spawn,
             run: run.id.clone(),
-            program,
+            program: format!("Claude Code {version}"),
             pass: minted.id.clone(),
             guardrails: run.guardrails.clone(),
-            policy_digest: String::new(),
+            policy_digest: guard.compiled.digest.clone(),
         };
+        let start = Start { run, worktree, spawn: &begins, minted: &minted, slot: &choice.slot, session };
         let outcome =
             match self.until_space(&run.id, || self.settings.store.spawn_begins(begins.clone())).await {
-                Ok(()) => {
-                    let base_url = self.settings.keys.base_url(&choice.slot);
-                    self.run_agent(run, worktree, &begins, &minted, base_url, asked).await
-                }
+                Ok(()) => self.run_agent(&start, guard, asked).await,
                 Err(error) => Err(error),
             };
+        // Revoked already where an agent ran; the pass of an agent that never started dies here.
+        self.revoke(run, &minted).await;
         // The agent program prices every model; a rehearsal costs nothing.
-        let outcome = outcome.map(|outcome| match choice.slot == SlotName::rehearsal() {
+        outcome.map(|outcome| match choice.slot == SlotName::rehearsal() {
             true => Outcome { cost_micros: None, ..outcome },
             false => outcome,
-        });
-        // Revoked already where an agent ran; the pass of an agent that never started dies here.
-        if let Err(error) = self.settings.keys.revoke(&minted.id).await {
-            tracing::warn!(run = %run.id, %error, "a pass could not be revoked; it ends with its lease");
-        }
-        outcome
+        })
     }
 
     async fn run_agent(
         &self,
-        run: &Run,
-        worktree: &Worktree,
-        spawn: &NewSpawn,
-        minted: &Minted,
-        base_url: String,
+        start: &Start<'_>,
+        guard: Guard,
         asked: watch::Receiver<Option<Cause>>,
     ) -> Result<Outcome, StoreError> {
-        let lease = self.leases.hold(minted.id.clone());
-        let launch = self.launch(run, worktree, minted, base_url);
-        let mut agent = match start(launch).await {
+        let (run, spawn) = (start.run, start.spawn);
+        let lease = self.leases.hold(start.minted.id.clone());
+        let mut agent = match self.start(start, guard).await? {
             Ok(agent) => agent,
             Err(outcome) => {
                 self.spawn_ended(run, spawn, "was not started").await?;
@@ -139,15 +123,13 @@ impl Inner {
         let started = Event::AgentStarted { spawn: spawn.id.clone(), program: spawn.program.clone() };
         self.record(&run.id, started).await?;
         let stopper = agent.stopper();
-        let parser = Parser::new(vec![minted.pass.clone()]);
+        let parser = Parser::new(vec![start.minted.pass.clone()]);
 
         // Three things at once: its lines, a wish to stop it, and its end, which is the end of its pass.
         let revoke = async {
             let exit = stopper.ended().await;
             drop(lease);
-            if let Err(error) = self.settings.keys.revoke(&minted.id).await {
-                tracing::warn!(run = %run.id, %error, "a pass could not be revoked; it ends with its lease");
-            }
+            self.revoke(run, start.minted).await;
             exit
         };
         let listen = async {
@@ -160,7 +142,7 @@ impl Inner {
         let (exit, cause, heard) = tokio::join!(revoke, stop_when_asked(&stopper, asked), listen);
         let finish = heard?;
 
-        let outcome = judge(&exit, cause, finish);
+        let outcome = Outcome::judge(&exit, cause, finish);
         let sentence = sentence(&exit);
         let stderr = outcome.failure.is_some().then(|| parser.scrub(&agent.stderr_tail()));
         let stderr = stderr.map(|text| cut(text.trim())).filter(|text| !text.is_empty());
@@ -169,54 +151,15 @@ impl Inner {
         Ok(outcome)
     }
 
+    /// Ends a pass. It may be dead already.
+    async fn revoke(&self, run: &Run, minted: &Minted) {
+        if let Err(error) = self.settings.keys.revoke(&minted.id).await {
+            tracing::warn!(run = %run.id, %error, "a pass could not be revoked; it ends with its lease");
+        }
+    }
+
     async fn spawn_ended(&self, run: &Run, spawn: &NewSpawn, how: &str) -> Result<(), StoreError> {
         self.until_space(&run.id, || self.settings.store.spawn_ended(&spawn.id, how.to_owned())).await
-    }
-
-    fn launch(&self, run: &Run, worktree: &Worktree, minted: &Minted, base_url: String) -> Launch {
-        let settings = &self.settings;
-        let facts = self.facts(run, worktree);
-        let compiled = guardrails::compile(&bare_set(), &[], &facts);
-        let person = Person::new(&run.author_name, &run.author_email).unwrap_or_else(|_| Person::nobody());
-        let environment = agent_environment(&worktree.tree(), worktree.common_dir(), &person);
-        Launch {
-            program: settings.claude.clone(),
-            model: run.model.clone(),
-            facts,
-            compiled,
-            base_url,
-            pass: minted.pass.clone(),
-            prompt: run.prompt.clone(),
-            resume: None,
-            environment: environment.into_iter().map(|(name, value)| (name, OsString::from(value))).collect(),
-        }
-    }
-
-    /// What of this start is known before it.
-    fn facts(&self, run: &Run, worktree: &Worktree) -> Facts {
-        let settings = &self.settings;
-        let folder = settings.home.run(&run.id);
-        let home = folder.join("home");
-        Facts {
-            worca: std::env::current_exe().unwrap_or_default(),
-            worca_home: settings.home.path().to_owned(),
-            worktree: worktree.tree(),
-            temporary: home.join("tmp"),
-            folder,
-            home,
-            common_dir: worktree.common_dir().to_owned(),
-            worktree_admin: worktree.registration(),
-            branch: run.branch.clone(),
-            checkout: run.checkout.clone().into(),
-            projects: Vec::new(),
-            protected: settings.protected.clone(),
-            programs: Vec::new(),
-            user_home: None,
-            found: Vec::new(),
-            service_ports: Vec::new(),
-            closed_port: None,
-            host: std::process::id(),
-        }
     }
 
     /// Stores what the agent says, line by line, until it says no more. Gives its last word.
@@ -247,29 +190,6 @@ impl Inner {
         }
         Ok(finish)
     }
-}
-
-/// The set with no rule of its own.
-fn bare_set() -> GuardrailSet {
-    GuardrailSet {
-        name: SetName::default(),
-        extends: Vec::new(),
-        rules: Vec::new(),
-        deny_undecided: false,
-        honor_project_rules: false,
-        environment: Environment::default(),
-        confine: Confine { filesystem: Filesystem::Open, tcp: None },
-        require_kernel: false,
-    }
-}
-
-/// Makes the files of the start and starts the agent.
-async fn start(launch: Launch) -> Result<Agent, Outcome> {
-    let request = match tokio::task::spawn_blocking(move || launch.prepare()).await {
-        Ok(prepared) => prepared.map_err(|error| Outcome::failed(&error))?,
-        Err(_) => return Err(Outcome::failed(&StoreError::Ending)),
-    };
-    crate::spawn::start(request).await.map_err(|error| Outcome::failed(&error))
 }
 
 /// Waits for a wish to end the agent, or for its end.
@@ -311,54 +231,4 @@ fn told(event: claude::Event) -> Option<Event> {
             return None;
         }
     })
-}
-
-fn judge(exit: &AgentExit, cause: Option<Cause>, finish: Option<Finish>) -> Outcome {
-    let failure = match &finish {
-        Some(finish) if finish.succeeded() && exit.is_success() => None,
-        Some(finish) if !finish.succeeded() => {
-            let said = finish.text.trim();
-            let said = if said.is_empty() { finish.subtype.as_str() } else { said };
-            Some(format!("the agent ended with an error: {said}"))
-        }
-        Some(_) => Some(format!("the agent program {}", sentence(exit))),
-        None => Some(format!("the agent program gave no result: it {}", sentence(exit))),
-    };
-    let finish = finish.unwrap_or_default();
-    Outcome {
-        cause,
-        failure,
-        cost_micros: finish.cost_usd.and_then(micros),
-        turns: Some(finish.turns),
-        answer: Some(finish.text).filter(|text| !text.trim().is_empty()),
-        left: exit.left,
-    }
-}
-
-/// Dollars to millionths; `None` for what is no amount.
-fn micros(dollars: f64) -> Option<u64> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the range is checked: not negative, and far below 2^53 millionths"
-    )]
-    (0.0..1e9).contains(&dollars).then(|| (dollars * 1e6).round() as u64)
-}
-
-fn sentence(exit: &AgentExit) -> String {
-    let how = match exit.end {
-        AgentEnd::Code(code) => format!("ended with code {code}"),
-        AgentEnd::Signal(signal) => format!("was ended by signal {signal}"),
-        AgentEnd::ShimKilled => "was killed from inside: its shim is gone".to_owned(),
-    };
-    let beside = match exit.ended {
-        0 => String::new(),
-        1 => "; one process that it left was ended".to_owned(),
-        count => format!("; {count} processes that it left were ended"),
-    };
-    let left = match exit.left {
-        0 => String::new(),
-        count => format!("; {count} could not be ended and may still write"),
-    };
-    how + &beside + &left
 }

@@ -1,11 +1,12 @@
-//! Why a run is not made, or not stopped.
+//! Why a run is not made, not stopped, or not taken up again.
 
 use std::path::PathBuf;
 
+use super::guard::GuardError;
 use super::worktree::CreateError;
+use crate::events::RunStatus;
 use crate::failure::{Exit, Explain};
 use crate::git::{GitError, OpenError};
-use crate::guardrails::SetNameError;
 use crate::ids::RunId;
 use crate::keys::client::KeysError;
 use crate::store::StoreError;
@@ -19,9 +20,9 @@ pub enum CreateRunError {
     /// Too much to do.
     #[error("the prompt has {0} bytes, and at most {max} are taken", max = super::MAX_PROMPT)]
     LongPrompt(usize),
-    /// No such set.
-    #[error("the guardrail set is refused")]
-    Guardrails(#[source] SetNameError),
+    /// No such set, a broken one, or one that this kernel cannot hold.
+    #[error(transparent)]
+    Guardrails(GuardError),
     /// Not the name of a model.
     #[error("`{0}` is not the name of a model")]
     Model(String),
@@ -140,6 +141,12 @@ pub enum StopRunError {
     /// It is over.
     #[error("run `{0}` has ended already")]
     Ended(RunId),
+    /// Its agent is over.
+    #[error("run `{0}` cannot be stopped any more: its agent has ended, and its work is being committed")]
+    Finishing(RunId),
+    /// Between two states: being made, or being taken up.
+    #[error("run `{0}` is just being started or ended")]
+    Moving(RunId),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -150,6 +157,8 @@ impl Explain for StopRunError {
         match self {
             Self::Unknown(_) => "run-unknown",
             Self::Ended(_) => "run-ended",
+            Self::Finishing(_) => "run-finishing",
+            Self::Moving(_) => "run-moving",
             Self::Store(error) => error.code(),
         }
     }
@@ -157,7 +166,88 @@ impl Explain for StopRunError {
         match self {
             Self::Unknown(_) => Some("`worca runs` lists them".into()),
             Self::Ended(id) => Some(format!("`worca show {id}` says how")),
+            Self::Finishing(id) | Self::Moving(id) => {
+                Some(format!("`worca show {id}` shows where it stands"))
+            }
             Self::Store(error) => error.hint(),
+        }
+    }
+}
+
+/// A run could not be taken up again; it stands where it stood.
+#[derive(Debug, thiserror::Error)]
+pub enum ResumeRunError {
+    /// No such run.
+    #[error("there is no run `{0}`")]
+    Unknown(RunId),
+    /// It is at work.
+    #[error("run `{0}` is at work already")]
+    Alive(RunId),
+    /// It is over for good.
+    #[error("run `{run}` is {status} and does not go on")]
+    Ended {
+        /// The run.
+        run: RunId,
+        /// How it ended.
+        status: RunStatus,
+    },
+    /// Its repository is out of reach.
+    #[error("the repository of run `{run}` is not there: `{}`", project.display())]
+    NoProject {
+        /// The run.
+        run: RunId,
+        /// Its checkout.
+        project: PathBuf,
+    },
+    /// There is nothing to go on with.
+    #[error("the worktree of run `{run}` is gone: `{}`", tree.display())]
+    NoWorktree {
+        /// The run.
+        run: RunId,
+        /// Where it was.
+        tree: PathBuf,
+    },
+    /// For a reason that would refuse a new run as well.
+    #[error(transparent)]
+    Refused(CreateRunError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Explain for ResumeRunError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Unknown(_) => "run-unknown",
+            Self::Alive(_) => "run-alive",
+            Self::Ended { .. } => "run-ended",
+            Self::NoProject { .. } => "project-missing",
+            Self::NoWorktree { .. } => "worktree-gone",
+            Self::Refused(error) => error.code(),
+            Self::Store(error) => error.code(),
+        }
+    }
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unknown(_) => Some("`worca runs` lists them".into()),
+            Self::Alive(id) => Some(format!("`worca show {id} --events` follows it")),
+            Self::Ended { .. } => Some("start a new run with `worca run`".into()),
+            Self::NoProject { project, .. } => {
+                Some(format!("in a box, `worca container up --project {}` mounts it", project.display()))
+            }
+            Self::NoWorktree { run, .. } => Some(format!(
+                "start a new run; `worca show {run}` names the commit or backup that holds its work"
+            )),
+            Self::Refused(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+        }
+    }
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Refused(error) => error.exit(),
+            Self::Store(error) => error.exit(),
+            Self::NoProject { .. } => Exit::Refused,
+            _ => Exit::Failed,
         }
     }
 }

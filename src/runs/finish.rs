@@ -1,7 +1,7 @@
 //! After the agent: its work becomes a commit, the run gets its result and its end, and the worktree goes when
 //! nothing in it would be missed.
 
-use super::drive::Outcome;
+use super::outcome::Outcome;
 use super::worktree::{Worktree, WorktreeError};
 use super::{Cause, Inner, MAX_DIFF};
 use crate::events::{Event, RunStatus, cut, cut_to};
@@ -17,9 +17,13 @@ impl Inner {
         worktree: &Worktree,
         outcome: Outcome,
     ) -> Result<(), StoreError> {
+        // What an earlier agent of this run has cost is part of it.
+        let with = |now: Option<u64>, before: Option<u64>| {
+            now.map(|now| now.saturating_add(before.unwrap_or_default()))
+        };
         let said = RunEnd {
-            cost_micros: outcome.cost_micros,
-            turns: outcome.turns,
+            cost_micros: with(outcome.cost_micros, run.end.cost_micros),
+            turns: with(outcome.turns, run.end.turns),
             answer: outcome.answer.as_deref().map(cut),
             ..RunEnd::default()
         };
@@ -28,6 +32,16 @@ impl Inner {
             return self.interrupt(run, worktree, "core was ended while the run was at work").await;
         }
         self.set_status(&run.id, RunStatus::Finishing, None).await?;
+        self.conclude(run, worktree, outcome).await
+    }
+
+    /// The same for a run that is `finishing`: commits, measures, ends it.
+    pub(super) async fn conclude(
+        &self,
+        run: &Run,
+        worktree: &Worktree,
+        outcome: Outcome,
+    ) -> Result<(), StoreError> {
         let mut end = RunEnd::default();
         let (status, reason) = match self.save(run, worktree, &mut end).await {
             Ok(()) => outcome.verdict(),

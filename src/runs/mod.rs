@@ -1,28 +1,38 @@
 //! What a run is: a prompt, a worktree and a branch of its own, one agent, a result.
 //!
 //! It moves through `preparing`, `running` and `finishing` to one end, each step stored before it is taken, so
-//! that a core that is killed finds at its next start what to make good. It must never build a command for an
-//! agent (that is `spawn`), never touch the user's checkout (that is what `worktree` holds off), and never end
-//! a run with work in its worktree that no commit holds.
+//! that a core that is killed finds at its next start what to make good. A run whose guardrail set is missing, broken
+//! or more than the kernel can hold is `parked` and waits for a person. It must never build a command for an agent
+//! (that is `spawn`), never start one under another set than the run's, never touch the user's checkout (that is what
+//! `worktree` holds off), and never end a run with work in its worktree that no commit holds.
 
 mod create;
+mod diagnostics;
 mod drive;
 mod error;
+mod facts;
 mod finish;
+mod guard;
 mod lease;
+mod live;
+mod outcome;
 mod recover;
+mod resume;
+mod start;
+pub mod switches;
 pub mod worktree;
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-pub use error::{CreateRunError, StopRunError};
+pub use diagnostics::probe_words;
+pub use error::{CreateRunError, ResumeRunError, StopRunError};
+pub use guard::{GuardError, kernel_lacks, lacking};
+pub use switches::Switch;
 
 use crate::events::{Event, RunStatus};
 use crate::git::{Git, Person};
@@ -31,7 +41,9 @@ use crate::home::Home;
 use crate::ids::RunId;
 use crate::keys::client::KeysClient;
 use crate::store::{Run, RunEnd, Store, StoreError};
+use drive::Begin;
 use lease::Leases;
+use live::{Asked, Cause, Live};
 
 /// The longest prompt, in bytes.
 pub const MAX_PROMPT: usize = 512 * 1024;
@@ -51,7 +63,7 @@ pub struct NewRun {
     pub title: Option<String>,
     /// The model; the agent program's own choice when none is given.
     pub model: Option<String>,
-    /// The guardrail set; `permissive` when none is given.
+    /// The guardrail set; `normal` when none is given.
     pub guardrails: Option<String>,
 }
 
@@ -71,8 +83,12 @@ pub struct Settings {
     pub person: Option<Person>,
     /// The folders that may be worked on; any when this core runs without a box.
     pub mounted: Option<Vec<PathBuf>>,
-    /// Files that no agent's file tool may touch (the core token).
+    /// Files that are closed to every agent (the core token, the control secret).
     pub protected: Vec<PathBuf>,
+    /// The port of the key service, which agents need.
+    pub keys_port: Option<u16>,
+    /// The port that core itself listens on, which no agent needs.
+    pub listen_port: Option<u16>,
 }
 
 /// The runs of this core. Clones share it.
@@ -83,16 +99,7 @@ struct Inner {
     settings: Settings,
     leases: Leases,
     tasks: TaskTracker,
-    live: Mutex<HashMap<RunId, watch::Sender<Option<Cause>>>>,
-}
-
-/// Why an agent is asked to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cause {
-    /// A person said so.
-    Person,
-    /// Core is ending.
-    Ending,
+    live: Live,
 }
 
 impl Runs {
@@ -102,12 +109,8 @@ impl Runs {
     /// When the store does not give or take what that needs.
     pub async fn start(settings: Settings) -> Result<Self, StoreError> {
         let leases = Leases::start(settings.keys.clone());
-        let runs = Self(Arc::new(Inner {
-            settings,
-            leases,
-            tasks: TaskTracker::new(),
-            live: Mutex::new(HashMap::new()),
-        }));
+        let runs =
+            Self(Arc::new(Inner { settings, leases, tasks: TaskTracker::new(), live: Live::default() }));
         runs.0.recover().await?;
         Ok(runs)
     }
@@ -125,32 +128,35 @@ impl Runs {
         // Core waits for this at its end, as it waits for the run that comes of it.
         let _making = self.0.tasks.token();
         let (run, worktree) = self.0.make(new).await?;
-        let (ask, asked) = watch::channel(None);
-        self.0.live().insert(run.id.clone(), ask.clone());
+        // The id is new, so nobody is there under it.
+        let asked = self.0.live.enter(&run.id).ok_or(CreateRunError::Ending)?;
         if self.0.tasks.is_closed() {
-            ask.send_replace(Some(Cause::Ending));
+            self.0.live.ask(&run.id, Cause::Ending);
         }
         let inner = Arc::clone(&self.0);
         let driven = run.clone();
         self.0.tasks.spawn(async move {
-            inner.drive(&driven, &worktree, asked).await;
-            inner.live().remove(&driven.id);
+            inner.drive(&driven, &worktree, asked, Begin::First).await;
+            inner.live.leave(&driven.id);
         });
         Ok(run)
     }
 
-    /// Asks a run to stop. It ends by itself within moments, with its work committed.
+    /// Asks a run to stop. It ends by itself within moments, with its work committed. A parked run ends likewise.
     ///
     /// # Errors
-    /// When there is no such run or it has ended.
+    /// When there is no such run, its agent has ended already, or it has.
     pub async fn stop(&self, id: &RunId) -> Result<(), StopRunError> {
-        if let Some(ask) = self.0.live().get(id) {
-            ask.send_if_modified(|cause| cause.is_none() && cause.replace(Cause::Person).is_none());
-            return Ok(());
+        match self.0.live.ask(id, Cause::Person) {
+            Asked::Heard => return Ok(()),
+            Asked::TooLate => return Err(StopRunError::Finishing(id.clone())),
+            Asked::Absent => {}
         }
-        match self.0.settings.store.run(id).await? {
-            Some(_) => Err(StopRunError::Ended(id.clone())),
-            None => Err(StopRunError::Unknown(id.clone())),
+        let run = self.0.settings.store.run(id).await?.ok_or_else(|| StopRunError::Unknown(id.clone()))?;
+        match run.status {
+            RunStatus::Parked => self.stop_parked(run).await,
+            status if status.is_end() => Err(StopRunError::Ended(id.clone())),
+            _ => Err(StopRunError::Moving(id.clone())),
         }
     }
 
@@ -167,19 +173,13 @@ impl Runs {
     /// Ends all agents, saves their work and waits for it. The runs end as `interrupted`.
     pub async fn shut_down(&self) {
         self.0.tasks.close();
-        for ask in self.0.live().values() {
-            ask.send_if_modified(|cause| cause.is_none() && cause.replace(Cause::Ending).is_none());
-        }
+        self.0.live.ask_all(Cause::Ending);
         self.0.tasks.wait().await;
         self.0.leases.stop().await;
     }
 }
 
 impl Inner {
-    fn live(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, watch::Sender<Option<Cause>>>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Stores something, and waits while the disk is full: the agent, whose output is not read meanwhile, waits
     /// with it, and all goes on by itself once there is space. A core that is told to end waits no longer; its
     /// next start makes the run good.

@@ -76,7 +76,7 @@ impl Inner {
     }
 
     /// The worktree of a stored run, made or not.
-    async fn worktree_of(&self, run: &Run) -> Result<Worktree, StoreError> {
+    pub(super) async fn worktree_of(&self, run: &Run) -> Result<Worktree, StoreError> {
         let (Ok(branch), Ok(base)) = (BranchName::parse(&run.branch), CommitId::parse(&run.base_commit))
         else {
             return Err(StoreError::Foreign { what: "a branch and a commit", value: run.id.to_string() });

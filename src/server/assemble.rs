@@ -27,8 +27,10 @@ pub struct RunSettings {
     pub author: (Option<String>, Option<String>),
     /// The mounted folders as a JSON list; any folder may be worked on when it is not given.
     pub projects: Option<String>,
-    /// Files that no agent's file tool may touch.
+    /// Files that are closed to every agent.
     pub protected: Vec<PathBuf>,
+    /// The port that core listens on.
+    pub listen_port: Option<u16>,
 }
 
 /// Core's runs cannot be set up.
@@ -80,10 +82,20 @@ pub async fn runs(settings: RunSettings, store: Store) -> Result<Runs, Failure> 
         _ => None,
     };
     let mounted = settings.projects.filter(|text| !text.is_empty()).map(|text| mounted(&text)).transpose()?;
-    let protected = settings.protected;
-    let home = settings.home;
-    let claude = settings.claude;
-    Ok(Runs::start(Settings { home, store, git, keys, claude, person, mounted, protected }).await?)
+    let keys_port = url::Url::parse(&settings.keys_url).ok().and_then(|url| url.port_or_known_default());
+    let settings = Settings {
+        home: settings.home,
+        store,
+        git,
+        keys,
+        claude: settings.claude,
+        person,
+        mounted,
+        protected: settings.protected,
+        keys_port,
+        listen_port: settings.listen_port,
+    };
+    Ok(Runs::start(settings).await?)
 }
 
 fn mounted(text: &str) -> Result<Vec<PathBuf>, AssembleError> {

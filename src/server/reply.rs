@@ -53,6 +53,10 @@ fn status(code: &str, exit: Exit) -> StatusCode {
         "path-unknown" | "run-unknown" | "diff-none" | "guardrails-none" => StatusCode::NOT_FOUND,
         "method-unknown" => StatusCode::METHOD_NOT_ALLOWED,
         "run-ended"
+        | "run-finishing"
+        | "run-moving"
+        | "run-alive"
+        | "worktree-gone"
         | "branch-exists"
         | "branch-in-the-way"
         | "worktree-folder-exists"

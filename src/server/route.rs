@@ -9,7 +9,7 @@ use axum::routing::MethodRouter;
 use super::app::App;
 use super::gate;
 use super::reply::{ApiError, RequestError};
-use super::routes::{events, guardrails, links, openapi, page, runs, status};
+use super::routes::{events, guardrails, links, openapi, page, runs, settings, status};
 
 /// Who may use a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,7 @@ pub fn table() -> Vec<Route> {
         runs::routes(),
         guardrails::routes(),
         events::routes(),
+        settings::routes(),
         openapi::routes(),
     ]
     .into_iter()

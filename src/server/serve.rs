@@ -81,13 +81,13 @@ pub struct Core {
 }
 
 /// Takes the lock, the port, the token and the store, in this order, so that nothing is written by a process that
-/// cannot serve. `make_runs` is called last and gets the store.
+/// cannot serve. `make_runs` is called last and gets the store and the address.
 ///
 /// # Errors
 /// When one of them cannot be had; then all are let go.
 pub async fn start<F>(settings: Settings, make_runs: F) -> Result<Start, Failure>
 where
-    F: AsyncFnOnce(Store) -> Result<Runs, Failure>,
+    F: AsyncFnOnce(Store, SocketAddr) -> Result<Runs, Failure>,
 {
     let hosts = hosts(&settings.allow_hosts)?;
     if let Some(url) = &settings.public_url {
@@ -108,7 +108,7 @@ where
     let store = tokio::task::spawn_blocking(move || Store::open(&database))
         .await
         .map_err(|_| crate::store::StoreError::Ending)??;
-    let app = App::new(make_runs(store).await?, CoreToken::new(&secret), hosts, &url);
+    let app = App::new(make_runs(store, address).await?, CoreToken::new(&secret), hosts, &url);
     let holder = Holder {
         url: app.public_url().to_owned(),
         listen: reachable(address).to_string(),

@@ -172,10 +172,9 @@ impl Follow {
         let mut text = String::new();
         for stored in events {
             self.after = stored.seq;
-            if let (Some(_), Event::Status { status, .. }) = (&self.run, &stored.event)
-                && status.is_end()
-            {
-                self.end = Some(*status);
+            // The last status counts: a parked run that was taken up again has not ended.
+            if let (Some(_), Event::Status { status, .. }) = (&self.run, &stored.event) {
+                self.end = status.is_end().then_some(*status);
             }
             // JSON of these types has no line break in it, so it is one `data` line.
             let data = serde_json::to_string(stored).unwrap_or_default();

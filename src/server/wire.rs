@@ -1,11 +1,14 @@
 //! What goes over the API, each as its own struct and converted by hand: the store may change its shape, this
 //! may only grow. An unknown key in a body is an error.
 
+pub mod guard;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::events::RunStatus;
 use crate::store;
+use guard::{KernelAnswer, PolicyAnswer};
 
 /// An error.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -54,6 +57,8 @@ pub struct StatusAnswer {
     pub streams: u64,
     /// Signed-in browsers.
     pub sessions: u64,
+    /// What this machine's kernel can hold of an agent.
+    pub kernel: KernelAnswer,
 }
 
 /// A sign-in link.
@@ -141,6 +146,9 @@ pub struct RunAnswer {
     pub backup: Option<String>,
     /// Whether its worktree is still there.
     pub worktree_present: bool,
+    /// What held its agent at the last start; not there before the first one.
+    #[serde(default)]
+    pub policy: Option<PolicyAnswer>,
 }
 
 impl RunAnswer {
@@ -219,6 +227,35 @@ impl From<store::Run> for RunAnswer {
             answer: run.end.answer,
             backup: run.end.backup,
             worktree_present: run.worktree_present,
+            policy: None,
         }
     }
+}
+
+/// A setting that is on or off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SettingAnswer {
+    /// Its name.
+    pub key: String,
+    /// `on` or `off`.
+    pub value: String,
+    /// What it does when it is on.
+    pub about: String,
+}
+
+/// The settings that can be changed while core runs.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct SettingList {
+    /// All of them.
+    pub settings: Vec<SettingAnswer>,
+}
+
+/// A setting to change.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeSetting {
+    /// Its name.
+    pub key: String,
+    /// `on` or `off`.
+    pub value: String,
 }

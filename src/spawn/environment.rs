@@ -59,6 +59,14 @@ pub(super) fn build(
     Ok(all)
 }
 
+impl SpawnRequest {
+    /// The names of the variables that the agent will have, without a value; empty when the request is refused.
+    pub fn environment_names(&self) -> Vec<String> {
+        let all = build(std::env::vars_os(), self).unwrap_or_default();
+        all.into_keys().map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+}
+
 fn refuse<T>(name: &str, why: &'static str) -> Result<T, SpawnError> {
     Err(SpawnError::Variable { name: name.chars().take(80).collect(), why })
 }

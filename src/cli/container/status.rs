@@ -31,6 +31,9 @@ pub(super) async fn run(job: &Job<'_>, args: StatusArgs) -> Result<Exit, Failure
     for service in &status.services {
         print(&format!("{:9} {}, {} ({})", service.service, service.state, service.health, service.image))?;
     }
+    if let Some(kernel) = &status.kernel {
+        print(&format!("kernel    {}", kernel.words()))?;
+    }
     for (index, project) in status.projects.iter().enumerate() {
         print(&format!("{:9} {project}", if index == 0 { "projects" } else { "" }))?;
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::status::Kernel;
 use super::{CORE, Job};
 use crate::container::engine::found::{FoundContainer, State};
 use crate::container::secrets;
@@ -43,6 +44,19 @@ pub async fn tell_runs(job: &Job<'_>, containers: &[FoundContainer], kept: bool)
         let work = if kept { "the work so far is kept" } else { "the work goes with the volumes" };
         job.report.warn(&format!("{runs} interrupted; {work}"));
     }
+}
+
+/// What core says of the kernel under it. Best effort: a core that does not answer says nothing.
+pub async fn kernel(job: &Job<'_>, port: u16) -> Option<Kernel> {
+    #[derive(Deserialize)]
+    struct Status {
+        kernel: Kernel,
+    }
+    let token = secrets::read(&job.files, secrets::CORE_TOKEN).ok()?;
+    let client = Client::new(&format!("http://127.0.0.1:{port}")).ok()?;
+    let status: Status =
+        client.with_bearer(token).with_time_limit(STATUS_TIME).get("/api/status").await.ok()?;
+    Some(status.kernel)
 }
 
 /// Asks core, which listens on `port` of the loopback, for a fresh link.

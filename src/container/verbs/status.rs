@@ -1,8 +1,8 @@
 //! `status`: what a box is doing, by the engine's word.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{CORE, Job, prepare};
+use super::{CORE, Job, link, prepare};
 use crate::container::engine::found::{FoundContainer, Health, State};
 use crate::failure::Failure;
 
@@ -23,6 +23,36 @@ pub struct Status {
     pub projects: Vec<String>,
     /// The folder of its files.
     pub folder: String,
+    /// What the kernel under core can hold of an agent, while core answers.
+    pub kernel: Option<Kernel>,
+}
+
+/// What the kernel under core can hold of an agent, as core says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Kernel {
+    /// The Landlock ABI that it offers; 0: none.
+    pub abi: u32,
+    /// The guardrail set of a run that names none.
+    pub default_set: String,
+    /// What of that set the kernel does not hold.
+    pub default_set_loses: Vec<String>,
+}
+
+impl Kernel {
+    /// In one line.
+    pub fn words(&self) -> String {
+        let offers = match self.abi {
+            0 => "no Landlock".to_owned(),
+            abi => format!("Landlock ABI {abi}"),
+        };
+        let set = &self.default_set;
+        match self.default_set_loses.as_slice() {
+            [] => format!("{offers}; it holds all that the guardrail set `{set}` asks of it"),
+            loses => {
+                format!("{offers}; under the guardrail set `{set}` it does not hold {}", loses.join(", nor "))
+            }
+        }
+    }
 }
 
 /// One service.
@@ -79,6 +109,10 @@ pub async fn status(job: &Job<'_>) -> Result<Status, Failure> {
         services,
         projects: job.state()?.projects,
         folder: job.files.folder().display().to_string(),
+        kernel: match port {
+            Some(port) => link::kernel(job, port).await,
+            None => None,
+        },
     })
 }
 

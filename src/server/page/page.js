@@ -150,9 +150,10 @@ async function loadList(mine) {
 async function openList(mine) {
   document.title = "Runs – Worca";
   // The number first: what happens while the list is read comes again by the stream.
-  const { last_event } = await ask("/api/status");
+  const { last_event, kernel } = await ask("/api/status");
   await loadList(mine);
   if (mine !== view) return;
+  drawKernel(kernel);
   let waiting = null;
   follow(`/api/events?after=${last_event}`, mine, (stored) => {
     if (!["status", "committed"].includes(stored.event.kind) || waiting) return;
@@ -163,11 +164,46 @@ async function openList(mine) {
   });
 }
 
+// What the machine cannot hold is said before a run is started, not after.
+function drawKernel(kernel) {
+  const place = byId("kernel");
+  const loses = kernel?.default_set_loses ?? [];
+  place.hidden = !kernel;
+  if (!kernel) return;
+  const holds = kernel.abi === 0 ? "This machine's kernel has no Landlock" : `This machine's kernel: Landlock ABI ${kernel.abi}`;
+  place.textContent = loses.length === 0
+    ? `${holds}. It holds all that the guardrail set ${plain(kernel.default_set)} asks of it.`
+    : `${holds}. Under the guardrail set ${plain(kernel.default_set)} it does not hold ${plain(loses.join(", nor "))}.`;
+}
+
 /* ---- one run ---- */
 
 function fact(name, value) {
   if (value === null || value === undefined || value === "") return [];
   return [element("dt", "", name), element("dd", "", plain(String(value)))];
+}
+
+// What held the agent at its last start.
+function drawReceipt(policy) {
+  const receipt = policy?.receipt;
+  byId("receipt-box").hidden = !receipt;
+  if (!receipt) return;
+  const tried = [...receipt.tried];
+  if (receipt.hook !== null && receipt.hook !== undefined) {
+    tried.push({ what: "tool call", target: "a forbidden one, through the hook", outcome: receipt.hook ? "held" : "open" });
+  }
+  const held = tried.filter((one) => one.outcome === "held").length;
+  byId("receipt-summary").textContent = `What was tried before the agent started: ${held} of ${tried.length} held`;
+  byId("receipt-rows").replaceChildren(...tried.map((one) => {
+    const row = element("tr");
+    const outcome = element("td", "outcome", plain(one.outcome));
+    if (["held", "open", "absent"].includes(one.outcome)) outcome.classList.add(one.outcome);
+    row.append(element("td", "", plain(one.what)), element("td", "target", plain(one.target)), outcome);
+    return row;
+  }));
+  const lacks = receipt.kernel_lacks ?? [];
+  byId("receipt-lacks").hidden = lacks.length === 0;
+  byId("receipt-lacks").textContent = `The kernel (Landlock ABI ${receipt.kernel_abi}) did not hold ${plain(lacks.join(", nor "))}.`;
 }
 
 function drawRun(run) {
@@ -184,6 +220,7 @@ function drawRun(run) {
     ...(run.files_changed === null ? [] : fact("Changes", changes(run.files_changed, run.insertions ?? 0, run.deletions ?? 0))),
     ...fact("Model", run.model),
     ...fact("Guardrail set", run.guardrails),
+    ...fact("Policy", run.policy?.digest?.slice(0, 12)),
     ...(run.cost_micros === null ? [] : fact("Cost", money(run.cost_micros))),
     ...fact("Started", new Date(run.created_at).toLocaleString()),
     ...(run.ended_at === null ? [] : fact("Took", duration(run.ended_at - run.created_at))),
@@ -191,6 +228,10 @@ function drawRun(run) {
     ...(run.backup ? fact("To read it", `git diff ${run.base_commit.slice(0, 10)}..${run.backup}`) : []),
   );
   byId("prompt").textContent = plain(run.prompt);
+  drawReceipt(run.policy);
+  byId("go-on").hidden = run.status !== "parked";
+  byId("go-on-command").textContent = `worca resume ${run.id}`;
+  byId("end-command").textContent = `worca stop ${run.id}`;
 }
 
 // An event as [word, text, looks].
@@ -280,7 +321,7 @@ async function openRun(id, mine) {
       // A hidden tab has no frames.
       if (document.hidden) setTimeout(draw, 500); else requestAnimationFrame(draw);
     }
-    if (["status", "committed"].includes(stored.event.kind) && live) again().catch(() => {});
+    if (["status", "committed", "agent_started"].includes(stored.event.kind) && live) again().catch(() => {});
   }, () => {
     say("This run has ended");
     byId("follow").hidden = true;

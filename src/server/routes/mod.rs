@@ -6,4 +6,5 @@ pub mod links;
 pub mod openapi;
 pub mod page;
 pub mod runs;
+pub mod settings;
 pub mod status;

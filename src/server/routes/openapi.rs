@@ -4,7 +4,7 @@ use axum::Json;
 use axum::routing::get;
 use utoipa::OpenApi;
 
-use super::{events, guardrails, links, runs, status};
+use super::{events, guardrails, links, runs, settings, status};
 use crate::server::route::{Access, Route};
 use crate::server::wire;
 
@@ -26,6 +26,7 @@ use crate::server::wire;
         runs::create,
         runs::show,
         runs::stop,
+        runs::resume,
         runs::diff,
         guardrails::list,
         guardrails::show,
@@ -33,6 +34,8 @@ use crate::server::wire;
         guardrails::delete,
         events::of_run,
         events::of_all,
+        settings::list,
+        settings::change,
         document,
     ),
     components(schemas(wire::StreamEnd))

@@ -1,4 +1,4 @@
-//! Runs: list, create, look at, stop, and the diff of what came of one.
+//! Runs: list, create, look at, stop, take up again, and the diff of what came of one.
 
 use axum::Json;
 use axum::body::Body as Bytes;
@@ -17,6 +17,7 @@ use crate::runs::NewRun;
 use crate::server::App;
 use crate::server::reply::{ApiError, ApiResult, Body, RequestError};
 use crate::server::route::{Access, Route};
+use crate::server::wire::guard::PolicyAnswer;
 use crate::server::wire::{CreateRun, ErrorAnswer, RunAnswer, RunList, backup_diff};
 use crate::store::StoreError;
 
@@ -143,7 +144,8 @@ pub async fn create(
 ))]
 pub async fn show(State(app): State<App>, RunPath(id): RunPath) -> ApiResult<Json<RunAnswer>> {
     let run = app.store().run(&id).await?.ok_or(RunRequestError::Unknown(id))?;
-    Ok(Json(run.into()))
+    let policy = app.store().last_spawn(&run.id).await?.map(PolicyAnswer::from);
+    Ok(Json(RunAnswer { policy, ..run.into() }))
 }
 
 /// Asks a run to stop. It ends by itself soon after; its event stream tells when.
@@ -151,11 +153,30 @@ pub async fn show(State(app): State<App>, RunPath(id): RunPath) -> ApiResult<Jso
     (status = 202, description = "It was asked to stop."),
     (status = 401, body = ErrorAnswer),
     (status = 404, body = ErrorAnswer),
-    (status = 409, body = ErrorAnswer, description = "It has already ended."),
+    (status = 409, body = ErrorAnswer, description = "It, or its agent, has already ended."),
 ))]
 pub async fn stop(State(app): State<App>, RunPath(id): RunPath) -> ApiResult<StatusCode> {
     app.runs().stop(&id).await?;
     Ok(StatusCode::ACCEPTED)
+}
+
+/// Takes a parked or interrupted run up again: the same worktree, branch and guardrail set, and the agent's own
+/// session where it is still there.
+#[utoipa::path(post, path = "/api/runs/{id}/resume", params(("id" = String, Path, description = "The run.")), responses(
+    (status = 202, body = RunAnswer, description = "Its agent is being started."),
+    (status = 401, body = ErrorAnswer),
+    (status = 404, body = ErrorAnswer),
+    (status = 409, body = ErrorAnswer, description = "It is at work, has ended for good, or its worktree is gone."),
+    (status = 422, body = ErrorAnswer, description = "The project, the set or the machine does not allow it."),
+))]
+pub async fn resume(
+    State(app): State<App>,
+    RunPath(id): RunPath,
+) -> ApiResult<(StatusCode, Json<RunAnswer>)> {
+    let runs = app.runs().clone();
+    let resuming = app.tasks().spawn(async move { runs.resume(&id).await });
+    let run = resuming.await.map_err(|_| StoreError::Ending)??;
+    Ok((StatusCode::ACCEPTED, Json(run.into())))
 }
 
 /// The diff of a run's work against the commit that it started from.
@@ -188,6 +209,7 @@ pub fn routes() -> Vec<Route> {
         Route::post("/api/runs", post(create)),
         Route::get("/api/runs/{id}", Access::Read, get(show)),
         Route::post("/api/runs/{id}/stop", post(stop)),
+        Route::post("/api/runs/{id}/resume", post(resume)),
         Route::get("/api/runs/{id}/diff", Access::Read, get(diff)),
     ]
 }

@@ -12,6 +12,7 @@ use crate::server::App;
 use crate::server::gate;
 use crate::server::reply::ApiResult;
 use crate::server::route::{Access, Route};
+use crate::server::wire::guard::KernelAnswer;
 use crate::server::wire::{ErrorAnswer, HealthAnswer, SessionAnswer, StatusAnswer};
 
 /// Says that core answers.
@@ -40,6 +41,7 @@ pub async fn status(State(app): State<App>) -> ApiResult<Json<StatusAnswer>> {
         alive_runs: number(alive_runs),
         streams: number(app.open_streams()),
         sessions: number(app.sessions().count(Instant::now())),
+        kernel: KernelAnswer::of_this_machine(),
     }))
 }
 

@@ -11,7 +11,7 @@ use crate::server::token;
 
 async fn refused(settings: Settings) -> String {
     let home = settings.home.clone();
-    let result = start(settings, async |store| runs(&home, store).await).await;
+    let result = start(settings, async |store, _| runs(&home, store).await).await;
     match result {
         Ok(Start::Ready(_)) => panic!("it started"),
         Ok(Start::Running(_)) => panic!("another one runs"),

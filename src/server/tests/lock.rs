@@ -9,7 +9,7 @@ use crate::server::serve::{Start, start};
 async fn a_second_start_on_the_same_home_finds_the_first_one() {
     let core = TestCore::start().await;
     let home = Home::at(core.folder.path());
-    let second = start(settings(core.folder.path()), async |_| -> Result<Runs, Failure> {
+    let second = start(settings(core.folder.path()), async |_, _| -> Result<Runs, Failure> {
         panic!("the second one must not open anything")
     });
     let Ok(Start::Running(Some(holder))) = second.await else { panic!("it started") };

@@ -43,6 +43,7 @@ pub async fn runs(home: &Home, store: Store) -> Result<Runs, Failure> {
         author: (None, None),
         projects: None,
         protected: vec![],
+        listen_port: None,
     };
     assemble::runs(settings, store).await
 }
@@ -73,7 +74,7 @@ impl TestCore {
 
     async fn start_in(folder: tempfile::TempDir, settings: serve::Settings) -> Self {
         let home = Home::at(folder.path());
-        let started = serve::start(settings, async |store| runs(&home, store).await);
+        let started = serve::start(settings, async |store, _| runs(&home, store).await);
         let serve::Start::Ready(core) = started.await.unwrap() else { panic!("another core runs") };
         let (address, app) = (core.address().unwrap(), core.app().clone());
         let token = crate::server::token::read(&home.core_token()).unwrap();

@@ -1,0 +1,58 @@
+//! `worca resume`: takes a waiting run up again and follows it as `worca run` does.
+
+use crate::cli::client::CoreArgs;
+use crate::cli::interrupt::Interrupts;
+use crate::cli::progress::Progress;
+use crate::cli::run::follow_to_end;
+use crate::cli::text::{Output, print, print_json};
+use crate::failure::{Exit, Failure};
+use crate::ids::RunId;
+
+/// Take a parked or interrupted run up again
+///
+/// Its agent is started again on the same worktree and branch, under the same guardrail set, and goes on with its
+/// own session where it had one. Ends as `worca run` does: 0 when the run is done, 1 when it failed or was stopped,
+/// 3 when it waits again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  worca resume r7k2m9q4xw1")]
+pub struct Args {
+    /// The run
+    #[arg(value_name = "RUN")]
+    pub run: RunId,
+    /// Print each event as a line of JSON, and the run at the end
+    #[arg(long)]
+    pub json: bool,
+    /// Do not follow the run
+    #[arg(long)]
+    pub detach: bool,
+    /// How core is reached.
+    #[command(flatten)]
+    pub core: CoreArgs,
+}
+
+/// Resumes.
+///
+/// # Errors
+/// When core refuses it; then the run stands where it stood.
+pub async fn run(args: Args) -> Result<Exit, Failure> {
+    let core = args.core.connect()?;
+    // Asked first: what the run did before is not shown again.
+    let after = core.status().await?.last_event;
+    let interrupts = Interrupts::listen();
+    let run = core.resume(&args.run).await?;
+    if args.detach {
+        if args.json {
+            print_json(&run)?;
+        } else {
+            print(&format!("{}\n", run.line.id))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let output = Output::standard();
+    let progress = Progress::new(output);
+    if !args.json {
+        print(&format!("{}\n", progress.head(&run)))?;
+    }
+    let follower = core.follow_after(&args.run, after);
+    follow_to_end(&core, &args.run, follower, output, args.json, interrupts, false).await
+}

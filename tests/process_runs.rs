@@ -1,0 +1,416 @@
+//! Runs under their guardrail sets: the built binary as core, a real key service with the rehearsal, the real Claude
+//! Code behind a script that can take a set away in the moment before its start. `WORCA_TEST_CLAUDE` names the
+//! program; without it these tests fail with a sentence.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::disallowed_methods, reason = "the test drives the binary and git as a person would")]
+
+#[path = "support/keys.rs"]
+mod support;
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use support::{Place, Running, until};
+use worca::keys::serve::Limits;
+use worca::keys::slot::Origin;
+
+/// A set of the user's own.
+const SET: &str = "name: mine\nextends: normal\ndeny:\n  commands: [\"make deploy\"]\n";
+
+/// What a command said.
+#[derive(Debug)]
+struct Said {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Said {
+    #[track_caller]
+    fn ends(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:?}");
+        self
+    }
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// A home, a repository, a key service and a core.
+struct Stage {
+    folder: tempfile::TempDir,
+    place: Place,
+    keys: Running,
+    core: Option<Core>,
+}
+
+struct Core {
+    child: Child,
+    url: String,
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git").arg("-C").arg(folder).args(arguments).output().unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::new();
+        let keys = place.start(Origin::anthropic(), Limits::default()).await;
+        let mut stage = Self { folder, place, keys, core: None };
+        for name in ["user", "bin", "worca/guardrails"] {
+            std::fs::create_dir_all(stage.path(name)).unwrap();
+        }
+        let project = stage.project();
+        std::fs::create_dir_all(&project).unwrap();
+        git(&project, &["init", "--quiet", "--initial-branch", "main"]);
+        git(&project, &["config", "user.name", "Ada Tester"]);
+        git(&project, &["config", "user.email", "ada@example.invalid"]);
+        git(&project, &["commit", "--quiet", "--allow-empty", "--message", "First"]);
+        stage.write_claude();
+        stage.serve();
+        stage
+    }
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+    fn project(&self) -> PathBuf {
+        self.path("project")
+    }
+    fn own_set(&self) -> PathBuf {
+        self.path("worca/guardrails/mine.yaml")
+    }
+    /// The real program behind a script: where `take` stands, asking its version takes the set away.
+    fn write_claude(&self) {
+        let Some(real) = std::env::var_os("WORCA_TEST_CLAUDE") else {
+            panic!("set `WORCA_TEST_CLAUDE` to the real Claude Code program: this test runs it")
+        };
+        let script = format!(
+            "#!/bin/sh\nif [ \"$1\" = --version ] && [ -e '{take}' ]; then rm -f '{set}'; fi\nexec '{real}' \"$@\"\n",
+            take = self.path("take").display(),
+            set = self.own_set().display(),
+            real = real.display(),
+        );
+        std::fs::write(self.path("bin/claude"), script).unwrap();
+        std::fs::set_permissions(self.path("bin/claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fn worca(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_worca"));
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.path("user"))
+            .env("WORCA_HOME", self.path("worca"))
+            .env("WORCA_LISTEN", "127.0.0.1:0")
+            .env("WORCA_CONTROL_FILE", self.place.control())
+            .env("WORCA_KEYS_URL", self.keys.url(""))
+            .env("WORCA_CLAUDE", self.path("bin/claude"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(core) = &self.core {
+            command.env("WORCA_CORE_URL", &core.url);
+        }
+        command
+    }
+    fn serve(&mut self) {
+        let log = std::fs::File::options().create(true).append(true).open(self.path("core.log")).unwrap();
+        let mut child = self.worca().arg("serve").stderr(log).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let Some(url) = line.trim().strip_prefix("Worca is ready on ") else {
+            panic!("{line}{}", self.log())
+        };
+        let url = url.replace("http://localhost", "http://127.0.0.1");
+        self.core = Some(Core { child, url });
+    }
+    /// Kills core and starts it again.
+    fn kill_core(&mut self) {
+        drop(self.core.take());
+        self.serve();
+    }
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.path("core.log")).unwrap_or_default()
+    }
+    async fn say(&self, arguments: &[&str]) -> Said {
+        let mut command = self.worca();
+        command.args(arguments);
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Said {
+            code: output.status.code().unwrap_or(-1),
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+        }
+    }
+    async fn run(&self, more: &[&str]) -> Said {
+        let project = self.project();
+        let first = ["run", "--project", project.to_str().unwrap()];
+        self.say(&[&first, more].concat()).await
+    }
+    /// The id of the newest run.
+    async fn newest(&self) -> String {
+        let runs = self.say(&["runs", "--json"]).await.ends(0).json();
+        runs[0]["id"].as_str().expect("a run").to_owned()
+    }
+    async fn show(&self, run: &str) -> Value {
+        self.say(&["show", run, "--json"]).await.ends(0).json()
+    }
+    /// The events of a run that does not move.
+    async fn events(&self, run: &str) -> Vec<Value> {
+        let said = self.say(&["show", run, "--events", "--json"]).await.ends(0);
+        said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- core ---\n{}", self.log());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_set_goes_missing_waits_and_is_taken_up_again() {
+    let mut stage = Stage::set().await;
+    std::fs::write(stage.own_set(), SET).unwrap();
+    std::fs::write(stage.path("take"), "").unwrap();
+    let said =
+        stage.run(&["--guardrails", "mine", "--model", "rehearsal", "--prompt", "Say hello"]).await.ends(3);
+    assert!(said.out.contains("`mine`") && said.out.contains("worca resume r"), "{said:?}");
+    let id = stage.newest().await;
+    let run = stage.show(&id).await;
+    assert_eq!(run["status"], "parked");
+    assert!(run["reason"].as_str().unwrap().contains("there is no guardrail set `mine`"), "{run}");
+    assert!(run["ended_at"].is_null() && run["policy"].is_null(), "no agent was started: {run}");
+    let branch = run["branch"].as_str().unwrap().to_owned();
+    let tree = stage.path("worca/runs").join(&id).join("tree");
+    assert!(tree.is_dir());
+    git(&stage.project(), &["rev-parse", "--verify", "--quiet", &branch]);
+
+    // It waits over a killed core, and is not taken up while its set is missing.
+    stage.kill_core();
+    assert_eq!(stage.show(&id).await["status"], "parked");
+    let refused = stage.say(&["resume", &id]).await.ends(2);
+    assert!(
+        refused.err.contains("there is no guardrail set `mine`") && refused.err.contains("hint: "),
+        "{refused:?}"
+    );
+    assert_eq!(stage.show(&id).await["status"], "parked");
+
+    std::fs::remove_file(stage.path("take")).unwrap();
+    std::fs::write(stage.own_set(), SET).unwrap();
+    let resumed = stage.say(&["resume", &id]).await.ends(0);
+    assert!(!resumed.out.contains("parked"), "what was before is not shown again: {resumed:?}");
+    let run = stage.show(&id).await;
+    assert_eq!(
+        (run["status"].as_str(), run["worktree_present"].as_bool()),
+        (Some("done"), Some(false)),
+        "{run}"
+    );
+    assert_eq!(run["branch"], branch.as_str());
+    assert_eq!(git(&stage.project(), &["log", "--format=%s", &format!("main..{branch}")]).lines().count(), 2);
+    // Over for good.
+    let refused = stage.say(&["resume", &id]).await.ends(1);
+    assert!(refused.err.contains("does not go on"), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parked_run_is_stopped_and_a_broken_set_parks_too() {
+    let stage = Stage::set().await;
+    std::fs::write(stage.own_set(), SET).unwrap();
+    let script = stage.path("bin/claude");
+    let text = std::fs::read_to_string(&script).unwrap();
+    // Broken in the same moment, instead of taken away.
+    std::fs::write(&script, text.replace("rm -f", "echo 'nonsense: [' >")).unwrap();
+    std::fs::write(stage.path("take"), "").unwrap();
+    stage.run(&["--guardrails", "mine", "--model", "rehearsal", "--prompt", "Say hello"]).await.ends(3);
+    let id = stage.newest().await;
+    let run = stage.show(&id).await;
+    assert!(run["reason"].as_str().unwrap().contains("`mine` cannot be read"), "{run}");
+    stage.say(&["stop", &id]).await.ends(0);
+    until("the run is stopped", || async {
+        let run = stage.show(&id).await;
+        if run["status"] == "stopped" { Ok(()) } else { Err(run.to_string()) }
+    })
+    .await;
+    let run = stage.show(&id).await;
+    assert_eq!(run["worktree_present"], false, "nothing of it would be missed: {run}");
+    git(&stage.project(), &["rev-parse", "--verify", "--quiet", run["branch"].as_str().unwrap()]);
+    assert!(stage.say(&["stop", &id]).await.ends(1).err.contains("has ended already"));
+    let states: Vec<String> = stage
+        .events(&id)
+        .await
+        .iter()
+        .filter_map(|event| event["event"]["status"].as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(states, ["preparing", "running", "parked", "finishing", "stopped"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_or_broken_set_is_refused_before_anything_is_made() {
+    let stage = Stage::set().await;
+    let ask = |set: &'static str| {
+        let stage = &stage;
+        async move { stage.run(&["--guardrails", set, "--model", "rehearsal", "--prompt", "x"]).await.ends(2).err }
+    };
+    let unknown = ask("strickt").await;
+    assert!(
+        unknown.contains("there is no guardrail set `strickt`") && unknown.contains("`strict`"),
+        "{unknown}"
+    );
+    assert!(ask("../x").await.contains("is not a guardrail set's name"));
+    std::fs::write(stage.own_set(), "name: mine\nextends: normal\nallow: everything\n").unwrap();
+    let broken = ask("mine").await;
+    assert!(broken.contains("`mine`") && broken.contains("allow"), "{broken}");
+    assert_eq!(stage.say(&["runs", "--json"]).await.ends(0).out.trim(), "[]");
+    assert_eq!(git(&stage.project(), &["branch", "--list", "worca/*"]), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_run_goes_on_with_its_own_session() {
+    let mut stage = Stage::set().await;
+    let slow = ["--model", "rehearsal/slow", "--prompt", "Take your time", "--detach"];
+    stage.run(&slow).await.ends(0);
+    let id = stage.newest().await;
+    let file = stage.path("worca/runs").join(&id).join("tree/SLOW.md");
+    let lines = |text: &str| text.lines().count();
+    let seen = |least: usize| {
+        let file = file.clone();
+        async move {
+            until("the slow rehearsal goes on", || async {
+                let text = std::fs::read_to_string(&file).unwrap_or_default();
+                if lines(&text) >= least { Ok(text) } else { Err(text) }
+            })
+            .await
+        }
+    };
+    seen(2).await;
+    stage.kill_core();
+    let run = stage.show(&id).await;
+    assert_eq!(
+        (run["status"].as_str(), run["worktree_present"].as_bool()),
+        (Some("interrupted"), Some(true))
+    );
+    let before = std::fs::read_to_string(&file).unwrap();
+
+    stage.say(&["resume", &id, "--detach"]).await.ends(0);
+    // At work: it is not taken up twice.
+    let twice = stage.say(&["resume", &id]).await.ends(1);
+    assert!(twice.err.contains("is at work already"), "{twice:?}");
+    let after = seen(lines(&before) + 1).await;
+    assert!(after.starts_with(&before) && after.matches("begun").count() == 1, "not begun anew: {after}");
+    stage.say(&["stop", &id]).await.ends(0);
+    until("the run is stopped", || async {
+        let run = stage.show(&id).await;
+        if run["status"] == "stopped" { Ok(()) } else { Err(run.to_string()) }
+    })
+    .await;
+    let events = stage.events(&id).await;
+    let sessions: Vec<&str> = events.iter().filter_map(|event| event["event"]["session"].as_str()).collect();
+    assert!(sessions.len() == 2 && sessions[0] == sessions[1], "{sessions:?}");
+    // Its whole work is on its one branch.
+    let run = stage.show(&id).await;
+    let kept = git(&stage.project(), &["show", &format!("{}:SLOW.md", run["branch"].as_str().unwrap())]);
+    assert!(lines(&kept) > lines(&before), "{kept}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_held_an_agent_is_stored_and_shown() {
+    let stage = Stage::set().await;
+    stage.run(&["--model", "rehearsal", "--prompt", "Say hello"]).await.ends(0);
+    let id = stage.newest().await;
+    let run = stage.show(&id).await;
+    assert_eq!((run["guardrails"].as_str(), run["policy"]["set"].as_str()), (Some("normal"), Some("normal")));
+    assert_eq!(run["policy"]["digest"].as_str().unwrap().len(), 64);
+    let receipt = &run["policy"]["receipt"];
+    assert_eq!(receipt["hook"], true, "{receipt}");
+    let tried = receipt["tried"].as_array().unwrap();
+    let abi = receipt["kernel_abi"].as_u64().unwrap();
+    if abi >= 6 {
+        assert_eq!(receipt["kernel_lacks"].as_array().unwrap().len(), 0, "{receipt}");
+        assert!(tried.iter().any(|one| one["outcome"] == "held"), "{receipt}");
+        assert!(tried.iter().all(|one| one["outcome"] != "open"), "{receipt}");
+    }
+    let shown = stage.say(&["show", &id]).await.ends(0).out;
+    assert!(shown.contains("normal, policy ") && shown.contains("Tried before the agent's start"), "{shown}");
+    let document = stage.say(&["settings", "list", "--json"]).await.ends(0).json();
+    assert_eq!(
+        (document[0]["key"].as_str(), document[0]["value"].as_str()),
+        (Some("spawn-diagnostics"), Some("off"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn spawn_diagnostics_hold_from_the_next_start_on_and_tell_no_secret() {
+    const CANARY: &str = "canary-of-the-prompt-31415926535";
+    let stage = Stage::set().await;
+    let notes = async |stage: &Stage| {
+        let id = stage.newest().await;
+        let events = stage.events(&id).await;
+        let texts = events.iter().filter_map(|event| event["event"]["text"].as_str());
+        texts.filter(|text| text.starts_with("spawn diagnostics")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let run = ["--model", "rehearsal", "--prompt", CANARY];
+    stage.run(&run).await.ends(0);
+    assert!(notes(&stage).await.is_empty(), "off until it is switched on");
+
+    stage.say(&["settings", "set", "spawn-diagnostics", "on"]).await.ends(0);
+    assert_eq!(stage.say(&["settings", "get", "spawn-diagnostics"]).await.ends(0).out, "on\n");
+    stage.run(&run).await.ends(0);
+    let told = notes(&stage).await;
+    let [told] = told.as_slice() else { panic!("{told:?}") };
+    for word in [
+        "program: ",
+        "--setting-sources=",
+        "folder: ",
+        "ANTHROPIC_AUTH_TOKEN",
+        "slot rehearsal at http://127.0.0.1:",
+        "set normal, digest ",
+        "receipt: Landlock ABI",
+    ] {
+        assert!(told.contains(word), "{word} in {told}");
+    }
+    let log = stage.log();
+    assert!(log.contains("spawn diagnostics"), "{log}");
+    for text in [told, &log] {
+        assert!(!text.contains(CANARY) && !text.contains("wp_"), "{text}");
+        assert!(!text.contains(support::CONTROL), "{text}");
+        let token = std::fs::read_to_string(stage.path("worca/core-token")).unwrap();
+        assert!(!text.contains(token.trim()), "{text}");
+    }
+
+    // No value but these two, no other setting; and off again without a restart.
+    assert!(
+        stage
+            .say(&["settings", "set", "spawn-diagnostics", "maybe"])
+            .await
+            .ends(2)
+            .err
+            .contains("`on` or `off`")
+    );
+    assert!(stage.say(&["settings", "set", "other", "on"]).await.ends(2).err.contains("`spawn-diagnostics`"));
+    assert!(stage.say(&["settings", "get", "other"]).await.ends(2).err.contains("`spawn-diagnostics`"));
+    stage.say(&["settings", "set", "spawn-diagnostics", "off"]).await.ends(0);
+    stage.run(&run).await.ends(0);
+    assert!(notes(&stage).await.is_empty());
+    let mut rest = String::new();
+    std::fs::File::open(stage.path("core.log")).unwrap().read_to_string(&mut rest).unwrap();
+    assert_eq!(rest.matches("spawn diagnostics").count(), log.matches("spawn diagnostics").count());
+}
