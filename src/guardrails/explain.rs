@@ -120,7 +120,7 @@ pub fn explain(set: &GuardrailSet, kernel: KernelSupport) -> Vec<Explained> {
             kernel: held(
                 kernel.signals,
                 "Landlock for signals (Linux 6.12)",
-                "signals to every process but those that the agent started".into(),
+                "signals to every process but those that the agent started; reading, tracing and limiting others".into(),
             ),
             open: if kernel.signals { "its own processes" } else { "a literal id of another process of this user" }
                 .into(),
@@ -167,6 +167,13 @@ pub fn explain(set: &GuardrailSet, kernel: KernelSupport) -> Vec<Explained> {
             open: "a socket that is a file, where this user may connect to it (an engine, an SSH agent, a desktop); \
                    the box has none"
                 .into(),
+        },
+        Explained {
+            action: "a terminal of yours",
+            hook: "nothing".into(),
+            program: "nothing".into(),
+            kernel: "nothing where `/dev/pts` is open to it, which programs need for terminals of their own".into(),
+            open: "reading and writing a terminal of the same user: of your shell, or of one in the box".into(),
         },
         Explained {
             action: "WebFetch, WebSearch",
