@@ -61,6 +61,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("crossterm", &["container/engine", "cli"]),
     ("indicatif", &["cli"]),
     ("landlock", &["spawn", "guardrails/confine"]),
+    ("seccompiler", &["spawn"]),
     ("clap", &["cli", "main.rs"]),
 ];
 

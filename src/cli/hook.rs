@@ -10,6 +10,9 @@ use std::time::Duration;
 /// The program takes a hook that is slower than its own limit (60 s) for consent: we deny long before.
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// The watch sleeps, writes one line and ends the process.
+const WATCH_STACK: usize = 64 * 1024;
+
 const USAGE: &str = "\
 Judge one tool call of an agent, given as JSON on standard input.
 
@@ -39,22 +42,24 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let (told, answer) = std::sync::mpsc::channel();
-    // A thread of its own, so that neither a panic nor a hang of it is the answer. It ends with the process.
-    std::thread::spawn(move || {
-        let code = crate::guardrails::pre_tool_use(
-            policy.as_deref(),
-            std::io::stdin().lock(),
-            std::io::stdout().lock(),
-            std::io::stderr().lock(),
-        );
-        let _ = told.send(code);
+    // The watch is the thread and the judging is not: what a process of one thread does costs least, and this is
+    // paid before each tool call. Neither a panic nor a hang is an answer: both deny.
+    let watch = std::thread::Builder::new().stack_size(WATCH_STACK).spawn(|| {
+        std::thread::sleep(LIMIT);
+        let _ = writeln!(std::io::stderr(), "worca: the hook took too long, so this call is denied");
+        std::process::exit(2);
     });
-    match answer.recv_timeout(LIMIT) {
-        Ok(code) => ExitCode::from(code),
-        Err(_) => {
-            let _ = writeln!(std::io::stderr(), "worca: the hook failed, so this call is denied");
-            ExitCode::from(2)
-        }
+    if watch.is_err() {
+        let _ =
+            writeln!(std::io::stderr(), "worca: the hook could not start its watch, so this call is denied");
+        return ExitCode::from(2);
     }
+    let judged = std::panic::catch_unwind(|| {
+        let (input, output, errors) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+        crate::guardrails::pre_tool_use(policy.as_deref(), input.lock(), output.lock(), errors.lock())
+    });
+    ExitCode::from(judged.unwrap_or_else(|_| {
+        let _ = writeln!(std::io::stderr(), "worca: the hook failed, so this call is denied");
+        2
+    }))
 }

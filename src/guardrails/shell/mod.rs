@@ -2,9 +2,30 @@
 //!
 //! Never: run anything, read a file, wait. What it cannot read is denied, with the column.
 
+mod brace;
 mod cmd;
+mod command;
+mod denial;
+mod edit;
+mod expand;
+mod git;
+mod glob;
+mod host;
+mod interpreters;
+mod judge;
+mod limits;
+mod matching;
+mod parser;
+mod paths;
 mod powershell;
+mod shells;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod texts;
+mod values;
 mod windows;
+mod wrappers;
 
 use super::{Denial, Rule, RuleId, Verdict};
 
@@ -58,7 +79,7 @@ fn judge_at(shell: Shell, line: &str, context: &LineContext<'_>, depth: u32) -> 
         return limit("shell.too-deep", "nested deeper than can be judged; write it as several lines");
     }
     match shell {
-        Shell::Bash => Verdict::Allow,
+        Shell::Bash => judge::line(line, context, depth),
         Shell::PowerShell => powershell::judge(line, context, depth),
         Shell::Cmd => cmd::judge(line, context, depth),
     }

@@ -3,6 +3,7 @@
 
 mod scenario;
 mod speech;
+mod words;
 
 use std::time::Duration;
 
@@ -41,6 +42,8 @@ struct Asked {
 #[derive(Deserialize)]
 struct Message {
     role: String,
+    #[serde(default)]
+    content: serde_json::Value,
 }
 
 impl Asked {
@@ -75,7 +78,12 @@ pub(super) async fn answer(request: Request<Incoming>, live: &Live, ask: Ask) ->
                 return answer::value(StatusCode::OK, &serde_json::json!({ "input_tokens": tokens }));
             }
             // Titles and summaries are asked for without tools, beside the conversation.
-            let turn = if asked.tools.is_empty() { scenario::aside() } else { scenario.turn(asked.spoken()) };
+            let mut turn =
+                if asked.tools.is_empty() { scenario::aside() } else { scenario.turn(asked.spoken()) };
+            if let Some(tool) = &mut turn.tool {
+                let contents: Vec<_> = asked.messages.iter().map(|message| &message.content).collect();
+                words::fill(&mut tool.input, &contents);
+            }
             tracing::info!(pass = %live.id, run = %live.bond.run, turn = asked.spoken(), aside = asked.tools.is_empty(), "the scripted model answers");
             let speech = Speech::new(&asked.model, turn, tokens);
             if asked.stream { speech.stream() } else { speech.whole().await }

@@ -12,7 +12,8 @@ const VERSION: u32 = 1;
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const MOST_TURNS: usize = 2000;
 
-const EMBEDDED: [(&str, &str); 2] = [
+const EMBEDDED: [(&str, &str); 3] = [
+    ("attack", include_str!("../../../scenarios/attack.yaml")),
     ("hello", include_str!("../../../scenarios/hello.yaml")),
     ("slow", include_str!("../../../scenarios/slow.yaml")),
 ];

@@ -2,6 +2,8 @@
 //! decides what is allowed (`guardrails` does), and never goes on after a rule that could not be put in.
 
 #[cfg(target_os = "linux")]
+mod calls;
+#[cfg(target_os = "linux")]
 mod domain;
 #[cfg(target_os = "linux")]
 mod places;
@@ -45,7 +47,7 @@ pub(super) fn confine_and_try(
         return Err(Refusal::Kernel(missing.join(", ")));
     }
     #[cfg(target_os = "linux")]
-    domain::enter(rules).map_err(Refusal::Rules)?;
+    domain::enter(rules).and_then(|_| calls::forbid()).map_err(Refusal::Rules)?;
 
     let probes = probe::try_all(&rules.probes);
     let open: Vec<String> = probes
