@@ -81,7 +81,8 @@ fn follows(args: &[Arg], words: &[&str], budget: &Budget) -> Result<Match, Troub
     let Some((word, later)) = words.split_first() else { return Ok(Match::Yes) };
     let Some((arg, rest)) = args.split_first() else { return Ok(Match::No) };
     let text = arg.text.as_str();
-    if text == "--" || text.is_empty() {
+    // `cargo +nightly …` names a toolchain.
+    if text == "--" || text.is_empty() || text.starts_with('+') {
         return follows(rest, words, budget);
     }
     if text.starts_with('-') {
@@ -149,7 +150,9 @@ fn has_argument(args: &[Arg], pattern: &str) -> Match {
         if hit {
             return Match::Yes;
         }
-        if !arg.is_known() && (text.starts_with(UNKNOWN) || glob::matches(&text.replace(UNKNOWN, "*"), pattern)) {
+        if !arg.is_known()
+            && (text.starts_with(UNKNOWN) || glob::matches(&text.replace(UNKNOWN, "*"), pattern))
+        {
             best = Match::Maybe;
         }
     }
