@@ -175,11 +175,7 @@ impl Client {
     ///
     /// # Errors
     /// When nobody answers in time, the service refuses, or the answer is not a `T`.
-    pub async fn put<B: Serialize, T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &B,
-    ) -> Result<T, CallError> {
+    pub async fn put<B: Serialize, T: DeserializeOwned>(&self, path: &str, body: &B) -> Result<T, CallError> {
         let bytes = self.call(Method::PUT, path, Some(self.write_json(body)?)).await?;
         self.read_json(&bytes)
     }

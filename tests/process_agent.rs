@@ -408,3 +408,93 @@ async fn the_version_is_read_and_another_program_is_not_taken_for_it() {
         version("no-such-program-here".as_ref()).await.unwrap_err().to_string().contains("could not be run")
     );
 }
+
+/// The tier with this name, the kernel's part left away: these tests are about the agent program and its hook.
+fn tier(name: &str) -> GuardrailSet {
+    let mut set = guardrails::Library::embedded().resolve(&SetName::parse(name).unwrap()).unwrap();
+    set.confine = Confine { filesystem: Filesystem::Open, tcp: None };
+    set.require_kernel = false;
+    set
+}
+
+/// What every test of the rules below asks for, and whether it must go well.
+fn forbidden_and_ordinary(stage: &Stage) -> Vec<(Step, bool)> {
+    let bash = |line: &str| Step::Tool("Bash", json!({ "command": line, "description": "x" }));
+    vec![
+        (Step::Tool("Read", json!({ "file_path": stage.in_tree(".env") })), false),
+        (Step::Tool("Read", json!({ "file_path": stage.in_tree("deploy/server.pem") })), false),
+        (Step::Tool("Write", json!({ "file_path": stage.in_tree("new/.env.local"), "content": "x" })), false),
+        (Step::Tool("Read", json!({ "file_path": stage.in_tree("plain.txt") })), true),
+        (bash("git push origin main"), false),
+        (bash("true && git push"), false),
+        (bash("cat deploy/server.pem"), false),
+        (bash("cat plain.txt && echo '.env is not read'"), true),
+        (bash("git status --short || true"), true),
+        (Step::Tool("WebFetch", json!({ "url": "http://127.0.0.1:9/", "prompt": "x" })), false),
+        (Step::Tool("WebSearch", json!({ "query": "x" })), false),
+    ]
+}
+
+impl Stage {
+    fn with_secrets(set: GuardrailSet) -> Self {
+        let stage = Self { set, ..Self::new() };
+        stage.plant(".env", "KEY=env-canary");
+        stage.plant("deploy/server.pem", "pem-canary");
+        stage.plant("plain.txt", "plain-text");
+        stage
+    }
+    async fn compare(&self, model: &Model, done: &Done, expected: &[bool]) {
+        let well: Vec<bool> = done.calls().iter().map(|(_, well)| *well).collect();
+        assert_eq!(well, expected, "{:#?}\n{}", done.events, done.stderr);
+        let heard = model.heard();
+        assert!(!heard.contains("env-canary") && !heard.contains("pem-canary"), "{heard}");
+        assert!(heard.contains("plain-text"));
+    }
+}
+
+#[tokio::test]
+async fn the_rules_of_strict_hold_in_the_real_program_and_each_denial_of_the_hook_names_its_rule() {
+    let stage = Stage::with_secrets(tier("strict"));
+    let (steps, expected): (Vec<Step>, Vec<bool>) = forbidden_and_ordinary(&stage).into_iter().unzip();
+    let model = Model::start(vec![("try it", steps)]).await;
+    let mut launch = stage.launch(&model, "try it");
+    // The hook alone: without the plain denies, and with all tools that run unasked.
+    let bare = guardrails::compile(&tier("permissive"), &[], &launch.facts);
+    launch.compiled.settings = bare.settings;
+    let done = stage.go(launch).await;
+    stage.compare(&model, &done, &expected).await;
+    let answers = done.answers();
+    for (at, rule) in [
+        (0, "normal.paths[**/.env*] (guardrail set `strict`)"),
+        (1, "normal.paths[**/*.pem] (guardrail set `strict`)"),
+        (9, "strict.tools[WebFetch] (guardrail set `strict`)"),
+    ] {
+        assert!(answers[at].contains(rule), "{at}: {answers:?}");
+    }
+}
+
+#[tokio::test]
+async fn c035_the_rules_of_strict_hold_by_the_plain_denies_when_the_hook_is_true() {
+    let stage = Stage::with_secrets(tier("strict"));
+    let (steps, expected): (Vec<Step>, Vec<bool>) = forbidden_and_ordinary(&stage).into_iter().unzip();
+    let model = Model::start(vec![("try it", steps)]).await;
+    let mut launch = stage.launch(&model, "try it");
+    launch.compiled.settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"] = json!("true");
+    let mut request = launch.prepare().unwrap();
+    request.trial = None;
+    let done = stage.started(request).await;
+    stage.compare(&model, &done, &expected).await;
+}
+
+#[tokio::test]
+async fn an_agent_is_told_its_limits_before_the_projects_own_text() {
+    let stage = Stage { set: tier("normal"), ..Stage::new() };
+    stage.plant("CLAUDE.md", "Use tabs, the project says.");
+    let model = Model::start(Vec::new()).await;
+    let done = stage.go(stage.launch(&model, "hello")).await;
+    assert!(done.finish().succeeded(), "{:?} {}", done.events, done.stderr);
+    let asked = model.requests().last().unwrap().body.to_string();
+    let (limits, project) = (asked.find("`git push`"), asked.find("Use tabs, the project says."));
+    assert!(limits.is_some() && limits < project, "{asked}");
+    assert!(asked.contains(&format!("process with the id {}", std::process::id())));
+}

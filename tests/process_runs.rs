@@ -133,7 +133,9 @@ impl Stage {
         let mut child = self.worca().arg("serve").stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let Some(url) = line.trim().strip_prefix("Worca is ready on ") else { panic!("{line}{}", self.log()) };
+        let Some(url) = line.trim().strip_prefix("Worca is ready on ") else {
+            panic!("{line}{}", self.log())
+        };
         let url = url.replace("http://localhost", "http://127.0.0.1");
         self.core = Some(Core { child, url });
     }
@@ -150,7 +152,11 @@ impl Stage {
         command.args(arguments);
         let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Said { code: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
+        Said {
+            code: output.status.code().unwrap_or(-1),
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+        }
     }
     async fn run(&self, more: &[&str]) -> Said {
         let project = self.project();
@@ -185,7 +191,8 @@ async fn a_run_whose_set_goes_missing_waits_and_is_taken_up_again() {
     let mut stage = Stage::set().await;
     std::fs::write(stage.own_set(), SET).unwrap();
     std::fs::write(stage.path("take"), "").unwrap();
-    let said = stage.run(&["--guardrails", "mine", "--model", "rehearsal", "--prompt", "Say hello"]).await.ends(3);
+    let said =
+        stage.run(&["--guardrails", "mine", "--model", "rehearsal", "--prompt", "Say hello"]).await.ends(3);
     assert!(said.out.contains("`mine`") && said.out.contains("worca resume r"), "{said:?}");
     let id = stage.newest().await;
     let run = stage.show(&id).await;
@@ -201,7 +208,10 @@ async fn a_run_whose_set_goes_missing_waits_and_is_taken_up_again() {
     stage.kill_core();
     assert_eq!(stage.show(&id).await["status"], "parked");
     let refused = stage.say(&["resume", &id]).await.ends(2);
-    assert!(refused.err.contains("there is no guardrail set `mine`") && refused.err.contains("hint: "), "{refused:?}");
+    assert!(
+        refused.err.contains("there is no guardrail set `mine`") && refused.err.contains("hint: "),
+        "{refused:?}"
+    );
     assert_eq!(stage.show(&id).await["status"], "parked");
 
     std::fs::remove_file(stage.path("take")).unwrap();
@@ -209,7 +219,11 @@ async fn a_run_whose_set_goes_missing_waits_and_is_taken_up_again() {
     let resumed = stage.say(&["resume", &id]).await.ends(0);
     assert!(!resumed.out.contains("parked"), "what was before is not shown again: {resumed:?}");
     let run = stage.show(&id).await;
-    assert_eq!((run["status"].as_str(), run["worktree_present"].as_bool()), (Some("done"), Some(false)), "{run}");
+    assert_eq!(
+        (run["status"].as_str(), run["worktree_present"].as_bool()),
+        (Some("done"), Some(false)),
+        "{run}"
+    );
     assert_eq!(run["branch"], branch.as_str());
     assert_eq!(git(&stage.project(), &["log", "--format=%s", &format!("main..{branch}")]).lines().count(), 2);
     // Over for good.
@@ -257,7 +271,10 @@ async fn an_unknown_or_broken_set_is_refused_before_anything_is_made() {
         async move { stage.run(&["--guardrails", set, "--model", "rehearsal", "--prompt", "x"]).await.ends(2).err }
     };
     let unknown = ask("strickt").await;
-    assert!(unknown.contains("there is no guardrail set `strickt`") && unknown.contains("`strict`"), "{unknown}");
+    assert!(
+        unknown.contains("there is no guardrail set `strickt`") && unknown.contains("`strict`"),
+        "{unknown}"
+    );
     assert!(ask("../x").await.contains("is not a guardrail set's name"));
     std::fs::write(stage.own_set(), "name: mine\nextends: normal\nallow: everything\n").unwrap();
     let broken = ask("mine").await;
@@ -287,7 +304,10 @@ async fn an_interrupted_run_goes_on_with_its_own_session() {
     seen(2).await;
     stage.kill_core();
     let run = stage.show(&id).await;
-    assert_eq!((run["status"].as_str(), run["worktree_present"].as_bool()), (Some("interrupted"), Some(true)));
+    assert_eq!(
+        (run["status"].as_str(), run["worktree_present"].as_bool()),
+        (Some("interrupted"), Some(true))
+    );
     let before = std::fs::read_to_string(&file).unwrap();
 
     stage.say(&["resume", &id, "--detach"]).await.ends(0);
@@ -331,7 +351,10 @@ async fn what_held_an_agent_is_stored_and_shown() {
     let shown = stage.say(&["show", &id]).await.ends(0).out;
     assert!(shown.contains("normal, policy ") && shown.contains("Tried before the agent's start"), "{shown}");
     let document = stage.say(&["settings", "list", "--json"]).await.ends(0).json();
-    assert_eq!((document[0]["key"].as_str(), document[0]["value"].as_str()), (Some("spawn-diagnostics"), Some("off")));
+    assert_eq!(
+        (document[0]["key"].as_str(), document[0]["value"].as_str()),
+        (Some("spawn-diagnostics"), Some("off"))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -374,7 +397,14 @@ async fn spawn_diagnostics_hold_from_the_next_start_on_and_tell_no_secret() {
     }
 
     // No value but these two, no other setting; and off again without a restart.
-    assert!(stage.say(&["settings", "set", "spawn-diagnostics", "maybe"]).await.ends(2).err.contains("`on` or `off`"));
+    assert!(
+        stage
+            .say(&["settings", "set", "spawn-diagnostics", "maybe"])
+            .await
+            .ends(2)
+            .err
+            .contains("`on` or `off`")
+    );
     assert!(stage.say(&["settings", "set", "other", "on"]).await.ends(2).err.contains("`spawn-diagnostics`"));
     assert!(stage.say(&["settings", "get", "other"]).await.ends(2).err.contains("`spawn-diagnostics`"));
     stage.say(&["settings", "set", "spawn-diagnostics", "off"]).await.ends(0);

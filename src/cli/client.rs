@@ -17,7 +17,8 @@ use crate::http::{CallError, Client};
 use crate::ids::RunId;
 use crate::server::token;
 use crate::server::wire::{
-    ChangeSetting, CreateRun, LinkAnswer, RunAnswer, RunList, SettingAnswer, SettingList, StatusAnswer, StreamEnd,
+    ChangeSetting, CreateRun, LinkAnswer, RunAnswer, RunList, SettingAnswer, SettingList, StatusAnswer,
+    StreamEnd,
 };
 
 /// How long a lost stream is tried again before the command gives up.

@@ -157,7 +157,11 @@ fn guards(run: &RunAnswer) -> String {
         let hook = if receipt.hook == Some(true) { ", the hook denied its trial" } else { "" };
         let _ = write!(text, "; tried before its start: {held} of {} held{hook}", receipt.tried.len());
         if !receipt.kernel_lacks.is_empty() {
-            let _ = write!(text, "; this kernel does not hold {}", one_line(&receipt.kernel_lacks.join(", nor ")));
+            let _ = write!(
+                text,
+                "; this kernel does not hold {}",
+                one_line(&receipt.kernel_lacks.join(", nor "))
+            );
         }
     }
     text
@@ -183,7 +187,10 @@ pub fn receipt(run: &RunAnswer, output: Output) -> String {
         None => {}
     }
     for lacks in &receipt.kernel_lacks {
-        row("lacks", &format!("the kernel (Landlock ABI {}) does not hold {}", receipt.kernel_abi, one_line(lacks)));
+        row(
+            "lacks",
+            &format!("the kernel (Landlock ABI {}) does not hold {}", receipt.kernel_abi, one_line(lacks)),
+        );
     }
     text
 }

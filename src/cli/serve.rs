@@ -111,13 +111,14 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
     };
     let stop = Stop::listen();
     let output = Output::standard();
-    let core = match start(settings, async |store, address| make_runs(&args, &home, store, address).await).await? {
-        Start::Ready(core) => core,
-        Start::Running(holder) => {
-            already(holder, &args, &home, output).await?;
-            return Ok(Exit::Done);
-        }
-    };
+    let core =
+        match start(settings, async |store, address| make_runs(&args, &home, store, address).await).await? {
+            Start::Ready(core) => core,
+            Start::Running(holder) => {
+                already(holder, &args, &home, output).await?;
+                return Ok(Exit::Done);
+            }
+        };
     print(&format!("Worca is ready on {}\n", core.app().public_url()))?;
     if output.terminal {
         print_link(&core.link().url)?;

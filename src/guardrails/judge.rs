@@ -1,6 +1,6 @@
 //! The verdict on one tool call: which tool, which command line, which paths, which addresses.
 //!
-//! Never: open a file (links are read, no more), or take a field that it does not understand for harmless.
+//! Never: open a file (links are read, and whether a path is there, no more), or take a field that it does not understand for harmless.
 
 use std::path::Path;
 

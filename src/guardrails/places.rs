@@ -1,6 +1,7 @@
 //! The verdict on a path that an agent names: Worca's own state, and the path rules of the set. A path is judged as
 //! typed and by where it leads.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use super::policy::Policy;
@@ -12,7 +13,8 @@ const OWN_STATE: &str = "worca.own-state";
 /// What paths of one call are judged by.
 pub(super) struct Places<'a> {
     policy: &'a Policy,
-    rules: PathRules,
+    /// Read when the first path is judged.
+    rules: OnceCell<PathRules>,
     /// What a path without a start is relative to.
     directory: &'a Path,
     /// What `~` means in a path that is typed.
@@ -21,7 +23,11 @@ pub(super) struct Places<'a> {
 
 impl<'a> Places<'a> {
     pub(super) fn new(policy: &'a Policy, directory: &'a Path, home: Option<&'a Path>) -> Self {
-        Self { policy, rules: PathRules::new(&policy.rules, &policy.homes), directory, home }
+        Self { policy, rules: OnceCell::new(), directory, home }
+    }
+
+    fn rules(&self) -> &PathRules {
+        self.rules.get_or_init(|| PathRules::new(&self.policy.rules, &self.policy.homes))
     }
 
     pub(super) fn typed(&self, path: &str) -> PathBuf {
@@ -42,16 +48,22 @@ impl<'a> Places<'a> {
     /// # Errors
     /// As for [`Self::path`].
     pub(super) fn word(&self, word: &str) -> Result<Option<Denial>, String> {
+        let typed = self.typed(word);
+        // Text with blanks is a message or a script far more often than a path: it is one when something is there.
+        if word.contains(char::is_whitespace) && typed.symlink_metadata().is_err() {
+            let (typed, real) = self.both(word)?;
+            return Ok(self.own_state(word, false, [&typed, &real]));
+        }
         if let Some(denial) = self.path(word, false)? {
             return Ok(Some(denial));
         }
-        let rule = self.rules.denies_wild(&self.typed(word));
+        let rule = self.rules().denies_wild(&typed);
         Ok(rule.map(|rule| by_rule(rule, &format!("`{}` means files", shown(word)))))
     }
 
     /// The verdict on a name with wildcards that a search asks for: denied where a rule means just these.
     pub(super) fn name(&self, whole: &Path, pattern: &str) -> Option<Denial> {
-        let rule = self.rules.denies(whole).or_else(|| self.rules.denies_wild(whole))?;
+        let rule = self.rules().denies(whole).or_else(|| self.rules().denies_wild(whole))?;
         Some(by_rule(rule, &format!("`{}` asks for files", shown(pattern))))
     }
 
@@ -101,17 +113,17 @@ impl<'a> Places<'a> {
     }
 
     fn rule(&self, path: &str, below: bool, typed: &Path, real: &Path) -> Option<Denial> {
-        if self.rules.is_empty() {
+        if self.rules().is_empty() {
             return None;
         }
         let shown = shown(path);
-        if let Some(rule) = self.rules.denies(typed) {
+        if let Some(rule) = self.rules().denies(typed) {
             return Some(by_rule(rule, &format!("`{shown}` is a file")));
         }
-        if let Some(rule) = self.rules.denies(real) {
+        if let Some(rule) = self.rules().denies(real) {
             return Some(by_rule(rule, &format!("`{shown}` leads to `{}`, a file", real.display())));
         }
-        let all = || [typed, real].into_iter().find_map(|place| self.rules.denies_all_in(place));
+        let all = || [typed, real].into_iter().find_map(|place| self.rules().denies_all_in(place));
         let rule = if below { all() } else { None };
         rule.map(|rule| by_rule(rule, &format!("all in `{shown}` are files")))
     }
@@ -119,8 +131,8 @@ impl<'a> Places<'a> {
 
 fn by_rule(rule: &Rule, what: &str) -> Denial {
     let reason = format!(
-        "{what} that this set neither lets read nor edit (`{}`); work without it: use an example file or made-up \
-         values, or say in your answer what a person has to do",
+        "{what} that this set neither lets read nor edit (`{}`); work without it, with made-up values, \
+         or say in your answer what a person has to do",
         rule.pattern
     );
     Denial { rule: RuleId::Set(rule.clone()), part: None, reason }

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod project;
+mod rules;
+
 /// A worca home with a run, and its policy.
 struct Stage {
     folder: tempfile::TempDir,

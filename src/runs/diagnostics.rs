@@ -15,7 +15,19 @@ const LONGEST: usize = 120;
 const SCRUBBED: &str = "[secret]";
 /// How keys and tokens begin that people use beside agents.
 const PREFIXES: [&str; 14] = [
-    "sk-", "wp_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "ASIA", "eyJ",
+    "sk-",
+    "wp_",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "ghu_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "AKIA",
+    "ASIA",
+    "eyJ",
     "AIza",
 ];
 /// Words in the name of what is a secret.
@@ -41,7 +53,10 @@ impl Diagnostics {
                 ("folder", request.directory.display().to_string()),
                 ("variables", names.join(" ")),
                 ("standard input", format!("{} bytes", request.stdin.len())),
-                ("routing", format!("slot {} at {}, model {model}", start.slot, without_credentials(base_url))),
+                (
+                    "routing",
+                    format!("slot {} at {}, model {model}", start.slot, without_credentials(base_url)),
+                ),
                 ("policy", format!("set {}, digest {}", start.spawn.guardrails, start.spawn.policy_digest)),
             ],
         }
@@ -100,7 +115,9 @@ fn shortened(argument: &OsStr, secrets: &[Secret]) -> String {
         argument.to_string_lossy().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let text = match text.split_once('=') {
         _ if is_secret(&text, secrets) => SCRUBBED.to_owned(),
-        Some((name, value)) if is_secret(value, secrets) || names_a_secret(name) => format!("{name}={SCRUBBED}"),
+        Some((name, value)) if is_secret(value, secrets) || names_a_secret(name) => {
+            format!("{name}={SCRUBBED}")
+        }
         _ => text,
     };
     let length = text.chars().count();
@@ -142,7 +159,9 @@ mod tests {
     fn secret_and_long_arguments_are_shortened_and_ordinary_ones_are_not() {
         let pass = [Secret::new("wp_canary-of-the-pass-0123456789".into())];
         let show = |text: &str| shortened(OsStr::new(text), &pass);
-        for plain in ["-p", "--output-format", "--setting-sources=", "stream-json", "sk-short", "/worca/runs/r/s.json"] {
+        for plain in
+            ["-p", "--output-format", "--setting-sources=", "stream-json", "sk-short", "/worca/runs/r/s.json"]
+        {
             assert_eq!(show(plain), plain);
         }
         for secret in [
@@ -164,7 +183,10 @@ mod tests {
 
     #[test]
     fn an_address_is_shown_without_its_credentials() {
-        assert_eq!(without_credentials("http://a:b@127.0.0.1:4318/anthropic?key=c#d"), "http://127.0.0.1:4318/anthropic");
+        assert_eq!(
+            without_credentials("http://a:b@127.0.0.1:4318/anthropic?key=c#d"),
+            "http://127.0.0.1:4318/anthropic"
+        );
         assert_eq!(without_credentials("http://127.0.0.1:4318/rehearsal"), "http://127.0.0.1:4318/rehearsal");
         assert_eq!(without_credentials("canary"), "an address that is none");
     }

@@ -91,10 +91,11 @@ impl Inner {
             policy_digest: guard.compiled.digest.clone(),
         };
         let start = Start { run, worktree, spawn: &begins, minted: &minted, slot: &choice.slot, session };
-        let outcome = match self.until_space(&run.id, || self.settings.store.spawn_begins(begins.clone())).await {
-            Ok(()) => self.run_agent(&start, guard, asked).await,
-            Err(error) => Err(error),
-        };
+        let outcome =
+            match self.until_space(&run.id, || self.settings.store.spawn_begins(begins.clone())).await {
+                Ok(()) => self.run_agent(&start, guard, asked).await,
+                Err(error) => Err(error),
+            };
         // Revoked already where an agent ran; the pass of an agent that never started dies here.
         self.revoke(run, &minted).await;
         // The agent program prices every model; a rehearsal costs nothing.

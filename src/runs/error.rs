@@ -166,7 +166,9 @@ impl Explain for StopRunError {
         match self {
             Self::Unknown(_) => Some("`worca runs` lists them".into()),
             Self::Ended(id) => Some(format!("`worca show {id}` says how")),
-            Self::Finishing(id) | Self::Moving(id) => Some(format!("`worca show {id}` shows where it stands")),
+            Self::Finishing(id) | Self::Moving(id) => {
+                Some(format!("`worca show {id}` shows where it stands"))
+            }
             Self::Store(error) => error.hint(),
         }
     }
@@ -233,9 +235,9 @@ impl Explain for ResumeRunError {
             Self::NoProject { project, .. } => {
                 Some(format!("in a box, `worca container up --project {}` mounts it", project.display()))
             }
-            Self::NoWorktree { run, .. } => {
-                Some(format!("start a new run; `worca show {run}` names the commit or backup that holds its work"))
-            }
+            Self::NoWorktree { run, .. } => Some(format!(
+                "start a new run; `worca show {run}` names the commit or backup that holds its work"
+            )),
             Self::Refused(error) => error.hint(),
             Self::Store(error) => error.hint(),
         }

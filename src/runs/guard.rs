@@ -6,10 +6,11 @@ use super::outcome::Outcome;
 use super::worktree::Worktree;
 use super::{CreateRunError, Inner};
 use crate::agents::claude;
-use crate::events::Event;
+use crate::events::{Event, cut};
 use crate::failure::{Exit, Explain};
 use crate::guardrails::{
-    Compiled, Facts, GuardrailSet, KernelSupport, Library, OwnSetsError, SetError, SetName, SetNameError, compile,
+    Compiled, Facts, GuardrailSet, KernelSupport, Library, OwnSetsError, ProjectRules, Rule, SetError,
+    SetName, SetNameError, compile,
 };
 use crate::spawn;
 use crate::store::{Run, StoreError};
@@ -58,9 +59,9 @@ impl Explain for GuardError {
             Self::Name(error) => error.hint(),
             Self::Set(error) => error.hint(),
             Self::Folder(error) => error.hint(),
-            Self::Kernel { .. } => {
-                Some("`worca doctor` says what this kernel holds; choose a set without `require: kernel`".into())
-            }
+            Self::Kernel { .. } => Some(
+                "`worca doctor` says what this kernel holds; choose a set without `require: kernel`".into(),
+            ),
             Self::OwnPath(_) | Self::Ending => None,
         }
     }
@@ -91,6 +92,9 @@ pub fn kernel_lacks(kernel: KernelSupport, ports: bool) -> Vec<&'static str> {
     .filter_map(|(lacks, what)| lacks.then_some(what))
     .collect()
 }
+
+/// How many notes on a repository's own rules a run gets.
+const MOST_NOTES: usize = 20;
 
 /// What one start of an agent is held by.
 pub(super) struct Guard {
@@ -138,17 +142,21 @@ impl Inner {
         let waits = |error: &GuardError| NoGuard::Outcome(Outcome::unguarded(&run.guardrails, error, true));
         let set = self.set(&run.guardrails).await.map_err(|error| waits(&error))?;
         let worca = std::env::current_exe().map_err(|error| waits(&GuardError::OwnPath(error)))?;
-        let gathered = facts::gather(&self.settings, &set, run, worktree, worca).await?;
-        for text in gathered.notes {
-            self.record(&run.id, Event::Note { text }).await?;
+        let (tree, honours) = (worktree.tree(), set.honor_project_rules);
+        let reading = tokio::task::spawn_blocking(move || match honours {
+            true => claude::project_rules(&tree),
+            false => ProjectRules::default(),
+        });
+        let project = reading.await.map_err(|_| StoreError::Ending)?;
+        let rules: Vec<Rule> = set.rules.iter().chain(&project.rules).cloned().collect();
+        let gathered =
+            facts::gather(&self.settings, set.confine.filesystem, &rules, run, worktree, worca).await?;
+        for text in gathered.notes.into_iter().chain(project.notes.into_iter().take(MOST_NOTES)) {
+            self.record(&run.id, Event::Note { text: cut(&text) }).await?;
         }
-        let facts = gathered.facts;
+        let (facts, rules) = (gathered.facts, project.rules);
         let compiling = tokio::task::spawn_blocking(move || {
-            let project = match set.honor_project_rules {
-                true => Vec::new() /* PROJECT-RULES */,
-                false => Vec::new(),
-            };
-            let compiled = compile(&set, &project, &facts);
+            let compiled = compile(&set, &rules, &facts);
             Guard { facts, compiled }
         });
         Ok(compiling.await.map_err(|_| StoreError::Ending)?)

@@ -29,8 +29,8 @@ use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
-pub use error::{CreateRunError, ResumeRunError, StopRunError};
 pub use diagnostics::probe_words;
+pub use error::{CreateRunError, ResumeRunError, StopRunError};
 pub use guard::{GuardError, kernel_lacks, lacking};
 pub use switches::Switch;
 
@@ -109,12 +109,8 @@ impl Runs {
     /// When the store does not give or take what that needs.
     pub async fn start(settings: Settings) -> Result<Self, StoreError> {
         let leases = Leases::start(settings.keys.clone());
-        let runs = Self(Arc::new(Inner {
-            settings,
-            leases,
-            tasks: TaskTracker::new(),
-            live: Live::default(),
-        }));
+        let runs =
+            Self(Arc::new(Inner { settings, leases, tasks: TaskTracker::new(), live: Live::default() }));
         runs.0.recover().await?;
         Ok(runs)
     }

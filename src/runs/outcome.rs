@@ -34,7 +34,8 @@ impl Outcome {
     /// What holds the agent could not be put up: under which set, why, and what to do.
     pub(super) fn unguarded(set: &str, error: &dyn Explain, waits: bool) -> Self {
         let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-        let failure = format!("under the guardrail set `{set}` no agent was started: {}{hint}", sentence_of(error));
+        let failure =
+            format!("under the guardrail set `{set}` no agent was started: {}{hint}", sentence_of(error));
         Self { failure: Some(failure), waits, ..Self::default() }
     }
 

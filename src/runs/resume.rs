@@ -99,7 +99,10 @@ impl Inner {
     async fn check_resume(&self, run: &Run, worktree: &Worktree) -> Result<(), ResumeRunError> {
         let mounted = |path: &Path| path.is_dir();
         if !mounted(worktree.common_dir()) {
-            return Err(ResumeRunError::NoProject { run: run.id.clone(), project: run.checkout.clone().into() });
+            return Err(ResumeRunError::NoProject {
+                run: run.id.clone(),
+                project: run.checkout.clone().into(),
+            });
         }
         let tree = worktree.tree();
         if !run.worktree_present || !tree.is_dir() || !worktree.registration().is_dir() {
@@ -130,7 +133,8 @@ fn has_transcript(folder: &Path, session: &str) -> bool {
     let name = format!("{session}.jsonl");
     let Ok(entries) = std::fs::read_dir(folder) else { return false };
     let is_file = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|file| file.is_file());
-    !session.contains('/') && entries.take(MOST_FOLDERS).flatten().any(|entry| is_file(&entry.path().join(&name)))
+    !session.contains('/')
+        && entries.take(MOST_FOLDERS).flatten().any(|entry| is_file(&entry.path().join(&name)))
 }
 
 /// What an agent is told that goes on with its session.

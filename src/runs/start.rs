@@ -31,7 +31,11 @@ pub(super) struct Start<'a> {
 
 impl Inner {
     /// Makes the files of the start and starts the agent; else what the run comes to without it.
-    pub(super) async fn start(&self, start: &Start<'_>, guard: Guard) -> Result<Result<Agent, Outcome>, StoreError> {
+    pub(super) async fn start(
+        &self,
+        start: &Start<'_>,
+        guard: Guard,
+    ) -> Result<Result<Agent, Outcome>, StoreError> {
         let run = start.run;
         let launch = self.launch(start, guard);
         let request = match tokio::task::spawn_blocking(move || launch.prepare()).await {

@@ -23,7 +23,9 @@ impl Switch {
     /// What it does when it is on.
     pub fn about(self) -> &'static str {
         match self {
-            Self::SpawnDiagnostics => "write down how each agent is started: in core's log and in the run's events",
+            Self::SpawnDiagnostics => {
+                "write down how each agent is started: in core's log and in the run's events"
+            }
         }
     }
     /// What it is when nobody has set it.

@@ -78,8 +78,6 @@ fn status(code: &str, exit: Exit) -> StatusCode {
         "body-type" => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "streams-full" | "ending" => StatusCode::SERVICE_UNAVAILABLE,
         "disk-full" => StatusCode::INSUFFICIENT_STORAGE,
-        // The request is well formed; the set that it names is not there or not whole.
-        word if word.starts_with("guardrails-") && exit == Exit::Usage => StatusCode::UNPROCESSABLE_ENTITY,
         _ => match exit {
             Exit::Usage => StatusCode::BAD_REQUEST,
             Exit::Parked => StatusCode::CONFLICT,

@@ -48,7 +48,9 @@ impl Kernel {
         let set = &self.default_set;
         match self.default_set_loses.as_slice() {
             [] => format!("{offers}; it holds all that the guardrail set `{set}` asks of it"),
-            loses => format!("{offers}; under the guardrail set `{set}` it does not hold {}", loses.join(", nor ")),
+            loses => {
+                format!("{offers}; under the guardrail set `{set}` it does not hold {}", loses.join(", nor "))
+            }
         }
     }
 }

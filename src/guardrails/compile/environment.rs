@@ -3,26 +3,20 @@
 use super::super::Environment;
 use super::Facts;
 
-/// Names that are harmless on their face and that builds go by: where tools are and which edition, never what is
-/// loaded into a program, a credential, or an address with one in it.
-const HARMLESS: [&str; 34] = [
+/// Names that are harmless on their face and that builds go by: where tools are and which edition. Never what is
+/// loaded into a program, a credential, an address with one in it, or a cache that is written (an agent has caches of
+/// its own, below its home).
+const HARMLESS: [&str; 27] = [
     "ANDROID_HOME",
     "ANDROID_SDK_ROOT",
-    "CARGO_HOME",
     "CARGO_TERM_COLOR",
     "CI",
     "COLORTERM",
     "CURL_CA_BUNDLE",
-    "DENO_DIR",
     "DOTNET_CLI_TELEMETRY_OPTOUT",
     "DOTNET_ROOT",
     "FORCE_COLOR",
-    "GOCACHE",
-    "GOFLAGS",
-    "GOMODCACHE",
-    "GOPATH",
     "GOROOT",
-    "GRADLE_USER_HOME",
     "JAVA_HOME",
     "LANGUAGE",
     "LOGNAME",

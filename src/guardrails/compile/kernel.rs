@@ -92,8 +92,8 @@ const DEVICES: [&str; 10] = [
 /// another.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// How many places of rules are tried before a start.
-const MOST_PROBED: usize = 8;
+/// How many found files, and how many places that rules name, are tried before a start.
+const MOST_PROBED: usize = 12;
 
 pub(super) fn build(set: &GuardrailSet, paths: &PathRules, facts: &Facts) -> KernelRules {
     let connect = set.confine.tcp.as_ref().map(|ports| {
@@ -197,8 +197,9 @@ fn probes(connect: Option<&[u16]>, by_rule: &[PathBuf], facts: &Facts) -> Vec<Pr
     probes.push(Probe::Create(facts.common_dir.join("hooks")));
     probes.push(Probe::Create(facts.checkout.clone()));
     // What was found is there to be tried; a place that a rule names may not be.
-    let found = by_rule.iter().rev().take(MOST_PROBED).cloned();
-    probes.extend(found.map(Probe::Read));
+    let found = by_rule.iter().filter(|place| facts.found.contains(place)).take(MOST_PROBED);
+    let named = by_rule.iter().filter(|place| !facts.found.contains(place)).take(MOST_PROBED);
+    probes.extend(found.chain(named).cloned().map(Probe::Read));
     probes.push(Probe::Signal(facts.host));
     let port = facts.closed_port.filter(|port| connect.is_some_and(|open| !open.contains(port)));
     probes.extend(port.map(Probe::Connect));

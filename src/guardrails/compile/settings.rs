@@ -47,7 +47,13 @@ pub(super) fn build(hook_command: &str, policy: &Policy, facts: &Facts) -> Value
         match rule.kind {
             RuleKind::Commands => deny.extend(command(&rule.pattern)),
             RuleKind::Paths => path_lines(&mut deny, &rule.pattern, &policy.homes),
-            RuleKind::Tools => tool_lines(&mut deny, &rule.pattern),
+            RuleKind::Tools => match tools::edited(rule) {
+                // The program would look for it below the folder of the settings file.
+                Some(path) => {
+                    deny.extend(absolute(&path, &policy.homes).iter().map(|path| format!("Edit({path})")));
+                }
+                None => tool_lines(&mut deny, &rule.pattern),
+            },
         }
     }
     let denied = |tool: &&str| policy.rules.iter().any(|rule| tools::denies_whole(rule, tool));
@@ -84,6 +90,30 @@ fn own_state(policy: &Policy, facts: &Facts) -> Vec<PathBuf> {
     closed.cloned().chain(state).chain(files).collect()
 }
 
+/// The lines of a path rule. What lies in a folder that fits is denied with it (seen on 2.1.332).
+fn path_lines(deny: &mut Vec<String>, pattern: &str, homes: &[PathBuf]) {
+    deny.extend(
+        absolute(pattern, homes).iter().flat_map(|path| [format!("Read({path})"), format!("Edit({path})")]),
+    );
+}
+
+/// A pattern of ours in the program's form: `//` begins an absolute path.
+fn absolute(pattern: &str, homes: &[PathBuf]) -> Vec<String> {
+    if pattern.contains(char::is_control) || pattern.trim().is_empty() {
+        return Vec::new();
+    }
+    match pattern.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            homes.iter().map(|home| format!("/{}{rest}", escaped(home))).collect()
+        }
+        _ if pattern.starts_with('/') => vec![format!("/{pattern}")],
+        _ => {
+            let rest = pattern.trim_start_matches("./");
+            vec![format!("//**/{}", rest.strip_prefix("**/").unwrap_or(rest))]
+        }
+    }
+}
+
 /// `git push` as `Bash(git push:*)`. `None` for a rule with an option or a wildcard, which a prefix cannot say.
 fn command(pattern: &str) -> Option<String> {
     let words: Vec<&str> = pattern.split_whitespace().collect();
@@ -93,27 +123,6 @@ fn command(pattern: &str) -> Option<String> {
     };
     let whole = !words.is_empty() && words.iter().all(fits);
     whole.then(|| format!("Bash({}:*)", words.join(" ")))
-}
-
-fn path_lines(deny: &mut Vec<String>, pattern: &str, homes: &[PathBuf]) {
-    if pattern.contains(char::is_control) || pattern.trim().is_empty() {
-        return;
-    }
-    match pattern.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-            for home in homes {
-                push_paths(deny, &format!("/{}{rest}", escaped(home)));
-            }
-        }
-        _ if pattern.starts_with('/') => push_paths(deny, &format!("/{pattern}")),
-        _ => {
-            let rest = pattern.trim_start_matches("./");
-            let rest = rest.strip_prefix("**/").unwrap_or(rest);
-            // Below the working folder, and anywhere.
-            push_paths(deny, &format!("**/{rest}"));
-            push_paths(deny, &format!("//**/{rest}"));
-        }
-    }
 }
 
 fn push_paths(deny: &mut Vec<String>, pattern: &str) {

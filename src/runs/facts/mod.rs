@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::Settings;
 use super::worktree::Worktree;
-use crate::guardrails::{Facts, Filesystem, GuardrailSet, PathRules};
+use crate::guardrails::{Facts, Filesystem, PathRules, Rule};
 use crate::store::{Run, StoreError};
 
 /// The facts, and what a person should know of how they were gathered.
@@ -17,13 +17,14 @@ pub(super) struct Gathered {
     pub(super) notes: Vec<String>,
 }
 
-/// Gathers them.
+/// Gathers them. `rules`: those of the set and of the project.
 ///
 /// # Errors
 /// When the store does not give the projects.
 pub(super) async fn gather(
     settings: &Settings,
-    set: &GuardrailSet,
+    filesystem: Filesystem,
+    rules: &[Rule],
     run: &Run,
     worktree: &Worktree,
     worca: PathBuf,
@@ -62,9 +63,9 @@ pub(super) async fn gather(
         worca,
         home,
     };
-    let rules = PathRules::new(&set.rules, &homes(&facts));
+    let rules = PathRules::new(rules, &homes(&facts));
     // Where agents read no project at all there is nothing to close in one.
-    if rules.is_empty() || set.confine.filesystem == Filesystem::Project {
+    if rules.is_empty() || filesystem == Filesystem::Project {
         return Ok(Gathered { facts, notes: Vec::new() });
     }
     let roots = roots(&facts);

@@ -12,7 +12,12 @@ const BESIDE: [&str; 4] = ["lib", "lib64", "libexec", "include"];
 
 /// The places of programs. `path`: the value of `PATH` that the agent keeps; `agent`: its program, a name or a path;
 /// `home`: the user's.
-pub(super) fn programs(path: Option<&OsStr>, agent: &OsStr, worca: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+pub(super) fn programs(
+    path: Option<&OsStr>,
+    agent: &OsStr,
+    worca: &Path,
+    home: Option<&Path>,
+) -> Vec<PathBuf> {
     let mut places = BTreeSet::new();
     let folders: Vec<PathBuf> = path
         .map(|path| std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect())
@@ -62,7 +67,8 @@ fn find(program: &OsStr, folders: &[PathBuf]) -> Option<PathBuf> {
 /// The packages that a program of npm is installed with: the outermost `node_modules` that it lies in.
 fn package(real: &Path) -> Option<PathBuf> {
     let ancestors: Vec<&Path> = real.ancestors().collect();
-    let outermost = ancestors.iter().rev().find(|folder| folder.file_name().is_some_and(|n| n == "node_modules"));
+    let outermost =
+        ancestors.iter().rev().find(|folder| folder.file_name().is_some_and(|n| n == "node_modules"));
     outermost.map(|folder| folder.to_path_buf())
 }
 

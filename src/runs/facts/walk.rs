@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn files_that_a_rule_means_are_found_at_any_depth_and_others_are_not() {
-        let place = tree(&[".env", "a/b/.env.local", "a/b/main.rs", "node_modules/x/.env", ".git/.env", ".envs/x"]);
+        let place =
+            tree(&[".env", "a/b/.env.local", "a/b/main.rs", "node_modules/x/.env", ".git/.env", ".envs/x"]);
         let root = place.path().canonicalize().unwrap();
         let found = walk(std::slice::from_ref(&root), 1_000, &secret);
         assert_eq!(below(&found.closed, &root), [".env", ".envs", "a/b/.env.local"]);
