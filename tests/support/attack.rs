@@ -121,8 +121,8 @@ pub fn check(case: Case, all: &BTreeMap<String, Finding>) {
     }
     assert!(wrong.is_empty(), "{case:?}: not as promised:\n{}\nall:\n{}", wrong.join("\n"), table(all));
     // A scenario that stopped half-way would promise nothing.
-    let least = if case.place == Place::Native { 100 } else { 55 };
-    assert!(held + 30 >= least && all.len() >= least, "{case:?}: only {} findings:\n{}", all.len(), table(all));
+    let least = if case.place == Place::Native { 150 } else { 100 };
+    assert!(held + 45 >= least && all.len() >= least, "{case:?}: only {} findings:\n{}", all.len(), table(all));
     assert!(all.contains_key("still-at-work"), "{case:?}: the agent did not come to its end:\n{}", table(all));
 }
 
