@@ -25,15 +25,16 @@ fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
     let is =
         |argument, operator, value| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value);
     let another = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
-    let rules: BTreeMap<i64, Vec<SeccompRule>> = [
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    for (call, conditions) in [
         // A process id that is not 0 (itself), and a new limit.
         (libc::SYS_prlimit64, vec![is(0, SeccompCmpOp::Ne, 0)?, another]),
         (libc::SYS_setpriority, vec![is(0, SeccompCmpOp::Eq, OF_A_USER)?]),
         (libc::SYS_ioprio_set, vec![is(0, SeccompCmpOp::Eq, DISK_OF_A_USER)?]),
-    ]
-    .into_iter()
-    .map(|(call, conditions)| Ok((call, vec![SeccompRule::new(conditions)?])))
-    .collect::<Result<_, seccompiler::BackendError>>()?;
+    ] {
+        let rule = SeccompRule::new(conditions)?;
+        rules.extend(super::filter::numbers(call).into_iter().map(|number| (number, vec![rule.clone()])));
+    }
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     SeccompFilter::new(rules, SeccompAction::Allow, refuse, TargetArch::try_from(std::env::consts::ARCH)?)?
         .try_into()
