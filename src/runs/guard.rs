@@ -3,9 +3,9 @@
 
 use super::facts;
 use super::outcome::Outcome;
-use super::worktree::Worktree;
+use super::worktree::{FirstFile, Worktree, WorktreeError};
 use super::{CreateRunError, Inner};
-use crate::agents::claude;
+use crate::agents::claude::{self, ProjectFile};
 use crate::events::{Event, cut};
 use crate::failure::{Exit, Explain};
 use crate::guardrails::{
@@ -38,6 +38,9 @@ pub enum GuardError {
     /// The hook's program.
     #[error("the path of the running `worca`, which the hook needs, is unknown")]
     OwnPath(#[source] std::io::Error),
+    /// The repository's own rules, which the set adds.
+    #[error("the repository's own deny rules cannot be read")]
+    Project(#[source] WorktreeError),
     /// Core is ending.
     #[error("core is ending")]
     Ending,
@@ -51,6 +54,7 @@ impl Explain for GuardError {
             Self::Folder(error) => error.code(),
             Self::Kernel { .. } => "kernel-lacks",
             Self::OwnPath(_) => "agent-files",
+            Self::Project(error) => error.code(),
             Self::Ending => "ending",
         }
     }
@@ -62,6 +66,7 @@ impl Explain for GuardError {
             Self::Kernel { .. } => Some(
                 "`worca doctor` says what this kernel holds; choose a set without `require: kernel`".into(),
             ),
+            Self::Project(error) => error.hint(),
             Self::OwnPath(_) | Self::Ending => None,
         }
     }
@@ -71,6 +76,7 @@ impl Explain for GuardError {
             Self::Set(error) => error.exit(),
             Self::Folder(error) => error.exit(),
             Self::Kernel { .. } => Exit::Refused,
+            Self::Project(error) => error.exit(),
             Self::OwnPath(_) | Self::Ending => Exit::Failed,
         }
     }
@@ -142,12 +148,10 @@ impl Inner {
         let waits = |error: &GuardError| NoGuard::Outcome(Outcome::unguarded(&run.guardrails, error, true));
         let set = self.set(&run.guardrails).await.map_err(|error| waits(&error))?;
         let worca = std::env::current_exe().map_err(|error| waits(&GuardError::OwnPath(error)))?;
-        let (tree, honours) = (worktree.tree(), set.honor_project_rules);
-        let reading = tokio::task::spawn_blocking(move || match honours {
-            true => claude::project_rules(&tree),
+        let project = match set.honor_project_rules {
+            true => project_rules(worktree).await.map_err(|error| waits(&GuardError::Project(error)))?,
             false => ProjectRules::default(),
-        });
-        let project = reading.await.map_err(|_| StoreError::Ending)?;
+        };
         let rules: Vec<Rule> = set.rules.iter().chain(&project.rules).cloned().collect();
         let gathered =
             facts::gather(&self.settings, set.confine.filesystem, &rules, run, worktree, worca).await?;
@@ -161,6 +165,20 @@ impl Inner {
         });
         Ok(compiling.await.map_err(|_| StoreError::Ending)?)
     }
+}
+
+/// The repository's own deny rules, as the run's first commit has them.
+async fn project_rules(worktree: &Worktree) -> Result<ProjectRules, WorktreeError> {
+    let mut files = Vec::new();
+    for name in claude::PROJECT_SETTINGS {
+        match worktree.first_file(name, claude::MAX_PROJECT_TEXT).await? {
+            FirstFile::Absent => {}
+            FirstFile::Text(bytes) => files.push((name, ProjectFile::Text(bytes))),
+            FirstFile::Long => files.push((name, ProjectFile::Long)),
+            FirstFile::Other => files.push((name, ProjectFile::Other)),
+        }
+    }
+    Ok(claude::project_rules(&files))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ mod stream;
 mod version;
 
 pub use launch::{Launch, PrepareError, is_name};
-pub use project::{MAX_PROJECT_TEXT, ProjectText, project_rules};
+pub use project::{MAX_PROJECT_TEXT, PROJECT_SETTINGS, ProjectFile, ProjectText, project_rules};
 pub use stream::{Event, Finish, Parser, Usage};
 pub use version::{Version, VersionError, version};
 

@@ -11,7 +11,7 @@ use crate::guardrails::{self, ProjectRules};
 pub const MAX_PROJECT_TEXT: usize = 256 * 1024;
 
 /// The project's settings files, those for everybody first.
-const SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
+pub const PROJECT_SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,28 +48,34 @@ impl ProjectText {
     }
 }
 
-/// The deny rules of the project's own settings. Blocking: call it off the async threads. A file that is there and
-/// cannot be understood gives a note, and no rule.
-pub fn project_rules(worktree: &Path) -> ProjectRules {
+/// What the repository has in the place of one of [`PROJECT_SETTINGS`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProjectFile {
+    /// A file of at most [`MAX_PROJECT_TEXT`] bytes.
+    Text(Vec<u8>),
+    /// A longer one.
+    Long,
+    /// A link, a folder, a submodule.
+    Other,
+}
+
+/// The deny rules of the project's own settings, as the commit has them that the run started from: an agent must not
+/// be able to take one back. What is there and cannot be understood gives a note, and no rule.
+pub fn project_rules(files: &[(&str, ProjectFile)]) -> ProjectRules {
     let mut notes = Vec::new();
     let mut texts = Vec::new();
-    for file in SETTINGS {
-        match read_inside(worktree, file) {
-            Some((bytes, false)) => texts.push((file, String::from_utf8_lossy(&bytes).into_owned())),
-            Some((_, true)) => {
-                notes.push(format!(
-                    "`{file}` has more than {MAX_PROJECT_TEXT} bytes, so none of its rules is known"
-                ));
+    for (name, file) in files {
+        match file {
+            ProjectFile::Text(bytes) => texts.push((*name, String::from_utf8_lossy(bytes).into_owned())),
+            ProjectFile::Long => notes.push(format!(
+                "`{name}` has more than {MAX_PROJECT_TEXT} bytes, so none of its rules is known"
+            )),
+            ProjectFile::Other => {
+                notes.push(format!("`{name}` is no file of the project, so none of its rules is known"));
             }
-            None if worktree.join(file).symlink_metadata().is_ok() => {
-                notes.push(format!(
-                    "`{file}` is not a readable file of the project, so none of its rules is known"
-                ));
-            }
-            None => {}
         }
     }
-    let mut found = guardrails::project_rules(texts.iter().map(|(file, text)| (*file, text.as_str())));
+    let mut found = guardrails::project_rules(texts.iter().map(|(name, text)| (*name, text.as_str())));
     found.notes.splice(..0, notes);
     found
 }

@@ -22,6 +22,11 @@ impl Arg {
         Self { text: text.into(), wild: false, made: false }
     }
 
+    /// An argument that another command's output fills in.
+    pub(super) fn handed() -> Self {
+        Self { text: UNKNOWN.to_string(), wild: false, made: true }
+    }
+
     /// Whether all of it is known.
     pub(super) fn is_known(&self) -> bool {
         !self.text.contains([UNKNOWN, JOB])
@@ -101,7 +106,11 @@ pub(super) fn ways(words: &[Word], values: &Values, budget: &Budget) -> Result<V
 }
 
 /// All texts that these parts can become where nothing is split (a value, a here-document).
-pub(super) fn texts(parts: &[Part], values: &Values, budget: &Budget) -> Result<Vec<(String, Notes)>, Trouble> {
+pub(super) fn texts(
+    parts: &[Part],
+    values: &Values,
+    budget: &Budget,
+) -> Result<Vec<(String, Notes)>, Trouble> {
     let mut choices = Choices::default();
     let mut all = Vec::new();
     loop {
@@ -162,7 +171,7 @@ impl Expander<'_> {
                 self.budget.spend(text.len() / 8)?;
                 field.text.push_str(text);
                 field.started = true;
-                field.wild |= !quoted && text.contains(['*', '?', '[']);
+                field.wild |= !quoted && text.contains(['*', '?', '[', '(']);
             }
             Part::Param(param) => {
                 let before = std::mem::take(&mut self.notes.made);
@@ -180,7 +189,9 @@ impl Expander<'_> {
             }
             Part::Arith(parts) => {
                 let text = self.text(parts)?;
-                field.text.push_str(&edit::number(&text).map_or_else(|| UNKNOWN.to_string(), |n| n.to_string()));
+                field
+                    .text
+                    .push_str(&edit::number(&text).map_or_else(|| UNKNOWN.to_string(), |n| n.to_string()));
                 field.started = true;
             }
             Part::Process(_) => {
@@ -206,8 +217,12 @@ impl Expander<'_> {
             }
             return;
         }
-        let separators: Vec<char> =
-            self.values.get("IFS").into_iter().flat_map(|ifs| ifs.values.iter().flat_map(|v| v.chars())).collect();
+        let separators: Vec<char> = self
+            .values
+            .get("IFS")
+            .into_iter()
+            .flat_map(|ifs| ifs.values.iter().flat_map(|v| v.chars()))
+            .collect();
         for character in text.chars() {
             if character.is_ascii_whitespace() || character == NEXT || separators.contains(&character) {
                 field.end(into);
@@ -267,14 +282,26 @@ impl Expander<'_> {
             "HOME" => "~".to_owned(),
             "PWD" => ".".to_owned(),
             "SHELL" | "BASH" => "bash".to_owned(),
-            "0" => positional.and_then(|all| all.first()).cloned().unwrap_or_else(|| "bash".to_owned()),
+            "0" => match positional.and_then(|all| all.first()).cloned() {
+                Some(text) if text.contains(UNKNOWN) => self.unknown(true),
+                Some(text) => text,
+                None => "bash".to_owned(),
+            },
+            "*" if self.values.get("IFS").is_some() => self.unknown(true),
             "@" | "*" => match positional {
-                Some(all) => all.get(1..).unwrap_or_default().join(&NEXT.to_string()),
+                Some(all) if all.iter().any(|text| text.contains(UNKNOWN)) => self.unknown(true),
+                Some(all) => {
+                    all.get(1..).unwrap_or_default().join(&NEXT.to_string())
+                }
                 None => self.unknown(true),
             },
-            "#" | "?" | "-" | "$" | "PPID" | "RANDOM" | "SECONDS" | "UID" | "EUID" | "LINENO" => self.unknown(false),
+            "#" | "?" | "-" | "$" | "PPID" | "RANDOM" | "SECONDS" | "UID" | "EUID" | "LINENO" => {
+                self.unknown(false)
+            }
             "_" | "REPLY" => self.unknown(true),
             _ => match (name.parse::<usize>(), positional) {
+                // More may be handed over than stands in the line (`xargs sh -c …`).
+                (Ok(_), Some(all)) if all.iter().any(|text| text.contains(UNKNOWN)) => self.unknown(true),
                 (Ok(index), Some(all)) => all.get(index).cloned().unwrap_or_default(),
                 (Ok(_), None) => self.unknown(true),
                 // A variable of the environment: not of this line, unless something unseen sets names.
@@ -288,6 +315,10 @@ impl Expander<'_> {
         if !param.index.is_empty() && !matches!(param.op, Op::Length) {
             let whole = self.text(&param.index)?;
             let key = format!("{}[{whole}]", param.name);
+            if whole == "*" && self.values.get("IFS").is_some() {
+                let value = self.unknown(true);
+                return self.operated(param, value);
+            }
             let value = match self.values.get(&key) {
                 Some(variable) => {
                     let variable = variable.clone();
@@ -390,8 +421,8 @@ fn last(name: &str) -> &str {
 
 /// Programs whose output is text that came from elsewhere or was made up.
 const MAKERS: [&str; 22] = [
-    "curl", "wget", "base64", "base32", "basenc", "xxd", "od", "rev", "tr", "tac", "openssl", "gzip", "gunzip", "zcat", "bzcat",
-    "xzcat", "nc", "ncat", "fetch", "aria2c", "uudecode", "gpg",
+    "curl", "wget", "base64", "base32", "basenc", "xxd", "od", "rev", "tr", "tac", "openssl", "gzip",
+    "gunzip", "zcat", "bzcat", "xzcat", "nc", "ncat", "fetch", "aria2c", "uudecode", "gpg",
 ];
 
 /// The output of commands that print their arguments.
@@ -399,7 +430,8 @@ fn printed(args: &[&str]) -> Option<String> {
     let (name, rest) = args.split_first()?;
     match (last(name), rest) {
         ("echo", ["-n", rest @ ..]) | ("echo", rest) => {
-            (!rest.iter().any(|arg| arg.contains('\\') || matches!(*arg, "-e" | "-ne" | "-en"))).then(|| rest.join(" "))
+            (!rest.iter().any(|arg| arg.contains('\\') || matches!(*arg, "-e" | "-ne" | "-en")))
+                .then(|| rest.join(" "))
         }
         ("printf", [format]) | ("printf", ["--", format]) => {
             (!format.contains(['%', '\\'])).then(|| (*format).to_owned())
@@ -410,6 +442,8 @@ fn printed(args: &[&str]) -> Option<String> {
         ("which" | "type", ["-a" | "-p" | "-P", name] | [name]) => Some((*name).to_owned()),
         ("command", ["-v", name]) => Some((*name).to_owned()),
         ("basename", [name]) => Some(last(name).to_owned()),
+        // The ids of this shell's own jobs.
+        ("jobs", ["-p" | "-rp" | "-pr" | "-sp"]) => Some(JOB.to_string()),
         ("pwd", []) => Some(".".to_owned()),
         _ => None,
     }

@@ -22,14 +22,17 @@ pub(super) fn language(name: &str) -> Option<Language> {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     Some(match bare {
         "python" | "pypy" | "ipython" | "python-config" => Language::Options(&["-c"]),
-        "perl" => Language::Options(&["-e", "-E", "-ne", "-pe", "-le", "-lne", "-lpe", "-pie", "-nle", "-ple", "-we"]),
+        "perl" => Language::Options(&[
+            "-e", "-E", "-ne", "-pe", "-le", "-lne", "-lpe", "-pie", "-nle", "-ple", "-we",
+        ]),
         "ruby" | "irb" => Language::Options(&["-e", "-ne", "-pe"]),
         "node" | "nodejs" | "iojs" => Language::Options(&["-e", "--eval", "-p", "--print", "-pe"]),
         "deno" => Language::Options(&["eval", "-p"]),
         "bun" | "tsx" | "ts-node" => Language::Options(&["-e", "--eval", "-p", "--print"]),
         "php" => Language::Options(&["-r", "-B", "-R", "-E"]),
-        "lua" | "luajit" | "julia" | "Rscript" | "groovy" | "osascript" | "elixir" | "guile" | "racket" | "ghc" | "scala" => Language::Options(&["-e", "-E"]),
-        "tclsh" | "wish" | "gdb" => Language::Options(&["-c"]),
+        "lua" | "luajit" | "julia" | "Rscript" | "groovy" | "osascript" | "elixir" | "guile" | "racket"
+        | "ghc" | "scala" => Language::Options(&["-e", "-E"]),
+        "tclsh" | "wish" => Language::Options(&["-c"]),
         "awk" | "gawk" | "mawk" | "nawk" => Language::Awk,
         "sed" | "gsed" => Language::Sed,
         _ => return None,
@@ -48,7 +51,9 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged<bool> {
                 match text {
                     "-f" | "--file" => {
                         program = false;
-                        args.next();
+                        if args.next().is_some_and(|file| file.text.starts_with("/dev/fd/")) {
+                            reads_code(judge)?;
+                        }
                     }
                     "-F" | "-v" | "--field-separator" | "--assign" => {
                         args.next();
@@ -58,6 +63,11 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged<bool> {
                     _ if program => {
                         program = false;
                         judge.code(text)?;
+                        if ["system", "| \"", "|\"", "|&", "getline"].iter().any(|word| text.contains(word)) {
+                            // It may run its data.
+                            let line = judge.line;
+                            judge.denied_code(line)?;
+                        }
                     }
                     _ => judge.path(text)?,
                 }
@@ -70,8 +80,11 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged<bool> {
             let mut given = false;
             while let Some((at, arg)) = args.next() {
                 let text = arg.text.as_str();
-                let option = options.iter().find(|option| text == **option || (bundles(text, option) && call.name != "deno"));
-                let glued = text.split_once('=').filter(|(option, _)| options.contains(option)).map(|(_, code)| code);
+                let option = options
+                    .iter()
+                    .find(|option| text == **option || (bundles(text, option) && call.name != "deno"));
+                let glued =
+                    text.split_once('=').filter(|(option, _)| options.contains(option)).map(|(_, code)| code);
                 if let Some(code) = glued {
                     given = true;
                     judge.code(code)?;
@@ -84,10 +97,24 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged<bool> {
                         judge.code(&code.text)?;
                         args.next();
                     }
-                } else if let Some(code) = options.iter().filter(|option| option.len() == 2).find_map(|option| text.strip_prefix(option)) {
+                } else if let Some(code) = options
+                    .iter()
+                    .filter(|option| option.len() == 2)
+                    .find_map(|option| text.strip_prefix(option))
+                {
                     given = true;
                     judge.code(code)?;
+                } else if text == "-m" && call.name.starts_with("py") {
+                    // A module, and perhaps code for it (`timeit`).
+                    for code in call.args.get(at + 1..).unwrap_or_default() {
+                        judge.code(&code.text)?;
+                    }
+                    judge.suffixes(call.args.get(at + 2..).unwrap_or_default(), call.notes, call.stdin)?;
+                    return Ok(true);
                 } else if !text.starts_with('-') && !given {
+                    if text.starts_with("/dev/fd/") || text == "/dev/stdin" {
+                        reads_code(judge)?;
+                    }
                     // A file of code with its arguments, or a subcommand.
                     judge.all_paths(call.args.get(at..).unwrap_or_default())?;
                     judge.suffixes(call.args.get(at + 1..).unwrap_or_default(), call.notes, call.stdin)?;
@@ -99,9 +126,23 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged<bool> {
                     judge.code(text)?;
                 }
             }
+            if !given && matches!(call.stdin, Stdin::Fed) {
+                reads_code(judge)?;
+            }
             Ok(true)
         }
     }
+}
+
+/// Code that is not in the line as such: what the line says may be in it.
+fn reads_code(judge: &mut Judge<'_>) -> Judged {
+    if judge.context.deny_undecided {
+        let reason = "this runs code that another command makes; write it into a file of the worktree and run that file";
+        return Err(built(denial::UNDECIDED, &judge.part, reason));
+    }
+    let line = judge.line;
+    judge.kills(line)?;
+    judge.denied_code(line)
 }
 
 /// `-lne` ends with the letter of `-e`.
@@ -147,12 +188,12 @@ fn sed(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
             _ => judge.path(text)?,
         }
     }
-    for text in texts {
-        if executes(text) {
-            judge.denied_code(text)?;
-            if judge.context.deny_undecided {
-                return Err(built(denial::UNDECIDED, &judge.part, "`sed` with its `e` runs what it makes; run the commands themselves"));
-            }
+    if executes(&texts.join("\n")) {
+        let line = judge.line;
+        judge.denied_code(line)?;
+        if judge.context.deny_undecided {
+            let reason = "`sed` with its `e` runs what it makes; run the commands themselves";
+            return Err(built(denial::UNDECIDED, &judge.part, reason));
         }
     }
     Ok(())
@@ -162,18 +203,46 @@ fn sed(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
 fn executes(script: &str) -> bool {
     script.split(['\n', ';', '}']).any(|piece| {
         let piece = piece.trim_end();
-        let flags: String = piece.chars().rev().take_while(|c| matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M' | 'e' | '0'..='9')).collect();
+        let flags: String = piece
+            .chars()
+            .rev()
+            .take_while(|c| matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M' | 'e' | '0'..='9'))
+            .collect();
         let before = piece.chars().rev().nth(flags.chars().count());
-        let substitution = flags.contains('e') && before.is_some_and(|c| !c.is_alphanumeric() && !c.is_whitespace());
-        let command = piece.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | ' ' | '{' | '!'));
+        let substitution =
+            flags.contains('e') && before.is_some_and(|c| !c.is_alphanumeric() && !c.is_whitespace());
+        let command = piece
+            .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | ' ' | '{' | '!'));
         substitution || command == "e" || command.starts_with("e ") || piece.contains("/e ")
     })
 }
 
 /// What starts another process from code.
 const STARTS: [&str; 24] = [
-    "system", "popen", "exec", "spawn", "subprocess", "check_output", "check_call", "qx", "`", "shell", "getline", "Popen", "fork", "backtick", "passthru",
-    "IO.popen", "Open3", "run(", "call(", "os.kill", "sh(", "Command", "| \"", "|\"",
+    "system",
+    "popen",
+    "exec",
+    "spawn",
+    "subprocess",
+    "check_output",
+    "check_call",
+    "qx",
+    "`",
+    "shell",
+    "getline",
+    "Popen",
+    "fork",
+    "backtick",
+    "passthru",
+    "IO.popen",
+    "Open3",
+    "run(",
+    "call(",
+    "os.kill",
+    "sh(",
+    "Command",
+    "| \"",
+    "|\"",
 ];
 
 impl Judge<'_> {
@@ -192,7 +261,11 @@ impl Judge<'_> {
         self.denied_code(code)?;
         for literal in literals(code) {
             let first = literal.split_whitespace().next().map(program).unwrap_or_default();
-            if first == "kill" || first == "git" || super::wrappers::is_wrapper(first) || super::wrappers::SHELLS.contains(&first) {
+            if first == "kill"
+                || first == "git"
+                || super::wrappers::is_wrapper(first)
+                || super::wrappers::SHELLS.contains(&first)
+            {
                 match self.source(literal, &Stdin::Plain) {
                     Err(denial) if denial.rule == RuleId::Built(denial::UNREADABLE) => {}
                     other => other?,
@@ -204,18 +277,30 @@ impl Judge<'_> {
 
     /// Words that a rule denies, in code that can start a process.
     pub(super) fn denied_code(&mut self, code: &str) -> Judged {
-        let tokens: Vec<&str> =
-            code.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '*' | '.' | '/'))).filter(|word| !word.is_empty()).map(program).collect();
+        let tokens: Vec<&str> = code
+            .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '*')))
+            .filter(|word| !word.is_empty())
+            .collect();
         self.spend(tokens.len())?;
-        if let Some(word) = tokens.iter().find(|token| host::BY_NAME.contains(token) || host::WINDOWS.contains(&token.to_ascii_lowercase().as_str())) {
-            let reason = format!("this code can start `{word}`, which ends processes by their name, the host's too; {}", denial::BY_ID);
+        if let Some(word) = tokens.iter().find(|token| {
+            host::BY_NAME.contains(token) || host::WINDOWS.contains(&token.to_ascii_lowercase().as_str())
+        }) {
+            let reason = format!(
+                "this code can start `{word}`, which ends processes by their name, the host's too; {}",
+                denial::BY_ID
+            );
             return Err(built(KILL_BY_NAME, &self.part, reason));
         }
         for rule in &self.rules {
             let near = tokens.iter().enumerate().filter(|(_, token)| rule.is_about(token)).any(|(at, _)| {
                 let window = tokens.get(at + 1..).unwrap_or_default();
                 let window = window.get(..window.len().min(12)).unwrap_or_default();
-                rule.words().all(|word| window.iter().any(|token| super::glob::matches(word, token)))
+                let fits = |word: &str, token: &str| match word.contains('*') {
+                    true => super::glob::matches(word, token),
+                    false => word == token,
+                };
+                self.budget.spend(window.len() * 4).is_err()
+                    || rule.words().all(|word| window.iter().any(|token| fits(word, token)))
             });
             if near {
                 return Err(denial::by_rule(rule.rule, &self.part));
@@ -226,17 +311,34 @@ impl Judge<'_> {
 
     /// Calls that signal a process: the target must be a number in the code, or a child that the code started.
     fn kills(&mut self, code: &str) -> Judged {
-        let found = ["os.kill", "process.kill", "Process.kill", "posix_kill", "killpg", "kill(", "kill "];
+        let found = [
+            "os.kill",
+            "process.kill",
+            "Deno.kill",
+            "Process.kill",
+            "posix_kill",
+            "killpg",
+            "kill(",
+            "kill ",
+        ];
         for word in found {
             for (at, _) in code.match_indices(word) {
                 let before = code.get(..at).and_then(|before| before.chars().last());
-                if word.starts_with("kill") && before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '"' | '\'')) {
+                if word.starts_with("kill")
+                    && before
+                        .is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '"' | '\''))
+                {
                     continue;
                 }
                 let rest = code.get(at + word.len()..).unwrap_or_default();
                 let wide = rest.starts_with("pg") || word == "killpg";
                 let rest = rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim_start();
-                if word == "kill " && !code.contains("perl") && !rest.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '$' | '\'' | '"' | '@')) {
+                if word == "kill "
+                    && !code.contains("perl")
+                    && !rest.starts_with(|c: char| {
+                        c.is_ascii_digit() || matches!(c, '-' | '$' | '\'' | '"' | '@')
+                    })
+                {
                     continue;
                 }
                 if word != "kill " && !rest.starts_with('(') && word != "kill(" && !rest.starts_with('.') {
@@ -244,30 +346,34 @@ impl Judge<'_> {
                 }
                 let list = rest.trim_start_matches('(');
                 let end = closing(list);
-                self.kill_call(list.get(..end).unwrap_or(list), wide, code)?;
+                // Where the signal comes first the targets follow it.
+                let after = usize::from(matches!(word, "Process.kill" | "kill(" | "kill "));
+                self.kill_call(list.get(..end).unwrap_or(list), after, wide, code)?;
             }
         }
         Ok(())
     }
 
-    fn kill_call(&mut self, list: &str, wide: bool, code: &str) -> Judged {
-        let mut own = false;
-        for piece in list.split(',') {
+    fn kill_call(&mut self, list: &str, after: usize, wide: bool, code: &str) -> Judged {
+        let mut own = true;
+        for (at, piece) in list.split(',').enumerate() {
             let piece = piece.trim().trim_matches(['"', '\'', '(', ')']);
-            if let Some(number) = edit::number(&piece.replace('_', "")) {
-                if self.context.host.is_some_and(|host| i64::from(host) == number.abs()) {
-                    return Err(built(HOST_ID, &self.part, format!("{number} is Worca itself, which runs you; {}", denial::BY_ID)));
-                }
-                own |= number > 1;
-                if number < 0 && piece.starts_with('-') {
-                    own = false;
-                    break;
-                }
-            } else {
-                own |= piece.ends_with(".pid") || piece.ends_with("getpid()") || piece == "$$" || piece == "Process.pid";
+            let number = edit::number(&piece.replace('_', ""));
+            if let Some(number) = number
+                && self.context.host.is_some_and(|host| i64::from(host) == number.abs())
+            {
+                let reason = format!("{number} is Worca itself, which runs you; {}", denial::BY_ID);
+                return Err(built(HOST_ID, &self.part, reason));
             }
+            let target = if after == 0 { at == 0 } else { at >= after };
+            let child = piece.ends_with(".pid")
+                || piece.ends_with("getpid(")
+                || matches!(piece, "$$" | "Process.pid");
+            own &= !target || child || number.is_some_and(|number| number > 0);
         }
-        let searches = ["process_iter", "psutil", "pgrep", "/proc", "pidof", "ps aux", "ps -"].iter().any(|word| code.contains(word));
+        let searches = ["process_iter", "psutil", "pgrep", "/proc", "pidof", "ps aux", "ps -"]
+            .iter()
+            .any(|word| code.contains(word));
         if own && !wide && !searches {
             return Ok(());
         }

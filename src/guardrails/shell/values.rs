@@ -47,13 +47,17 @@ impl Values {
         if value.contains(UNKNOWN) || value.len() > MAX_VALUE || variable.values.len() >= MAX_VALUES {
             variable.unknown = true;
         }
-        if variable.values.len() < MAX_VALUES && value.len() <= MAX_VALUE && !variable.values.contains(&value) {
+        if variable.values.len() < MAX_VALUES && value.len() <= MAX_VALUE && !variable.values.contains(&value)
+        {
             variable.values.push(value);
         }
     }
 
     /// `name` may hold this added to what it holds.
     pub(super) fn append(&mut self, name: &str, value: &str) {
+        if self.names.get(name).is_some_and(|old| old.unknown && old.values.len() >= MAX_VALUES) {
+            return;
+        }
         let before = self.names.get(name).cloned().unwrap_or_default();
         if before.values.is_empty() {
             self.poison(name);
@@ -67,6 +71,11 @@ impl Values {
     /// `name` may hold anything that the line's data say.
     pub(super) fn poison(&mut self, name: &str) {
         self.names.entry(name.to_owned()).or_default().unknown = true;
+    }
+
+    /// Whether the line sets nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.aliases.is_empty()
     }
 
     /// A value of `name` was fetched or made up.

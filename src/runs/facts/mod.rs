@@ -6,6 +6,8 @@ mod walk;
 
 use std::path::{Path, PathBuf};
 
+use walk::Root;
+
 use super::Settings;
 use super::worktree::Worktree;
 use crate::guardrails::{Facts, Filesystem, PathRules, Rule};
@@ -88,9 +90,9 @@ fn homes(facts: &Facts) -> Vec<PathBuf> {
     [Some(facts.home.clone()), facts.user_home.clone()].into_iter().flatten().collect()
 }
 
-/// The folders that are looked through: no project within another one, no git folder, and nothing of Worca's own,
+/// The folders that are looked through: the user's home and its keys one level deep; no project within another one, no git folder, and nothing of Worca's own,
 /// which is closed as it is.
-fn roots(facts: &Facts) -> Vec<PathBuf> {
+fn roots(facts: &Facts) -> Vec<Root> {
     let mut all: Vec<&Path> = facts
         .projects
         .iter()
@@ -102,5 +104,9 @@ fn roots(facts: &Facts) -> Vec<PathBuf> {
     all.sort();
     all.dedup();
     let outer = |path: &&Path| !all.iter().any(|other| other != path && path.starts_with(other));
-    all.iter().copied().filter(outer).map(Path::to_owned).collect()
+    let projects =
+        all.iter().copied().filter(outer).map(|path| Root { folder: path.to_owned(), whole: true });
+    // Of the user's home what lies openly in it, and its keys.
+    let home = facts.user_home.iter().flat_map(|home| [home.clone(), home.join(".ssh")]);
+    home.map(|folder| Root { folder, whole: false }).chain(projects).collect()
 }

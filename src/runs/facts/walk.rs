@@ -2,13 +2,15 @@
 //! patterns. What could not be looked through is closed whole. Reads folders, never a file.
 
 use std::collections::VecDeque;
-use std::fs::FileType;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
 /// Entries of folders that are looked at for one start of an agent, over all projects.
 pub(super) const MOST_ENTRIES: usize = 100_000;
 /// Places that one project may come to; beyond, the project is closed whole.
 pub(super) const MOST_FOUND: usize = 500;
+/// Entries of one folder that is looked at without what lies below it.
+const MOST_FLAT: usize = 20_000;
 /// Folders below one another.
 const DEEPEST: usize = 24;
 /// Not looked into: git must read its own, and of what others made the files are too many and no secrets of the user.
@@ -23,12 +25,26 @@ pub(super) struct Found {
     pub(super) unseen: Vec<PathBuf>,
 }
 
-/// Looks through these folders. `fits`: whether a rule means a path.
-pub(super) fn walk(roots: &[PathBuf], entries: usize, fits: &dyn Fn(&Path) -> bool) -> Found {
+/// A folder to look through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Root {
+    pub(super) folder: PathBuf,
+    /// With all that lies below; else its own entries alone, and what could not be looked at of them is left open.
+    pub(super) whole: bool,
+}
+
+/// Looks through these folders in their order. `fits`: whether a rule means a path.
+pub(super) fn walk(roots: &[Root], entries: usize, fits: &dyn Fn(&Path) -> bool) -> Found {
     let mut left = entries;
     let mut found = Found::default();
-    for root in roots {
+    for Root { folder: root, whole } in roots {
         let mut one = Found::default();
+        if !whole {
+            let entries = std::fs::read_dir(root).into_iter().flatten().flatten().take(MOST_FLAT);
+            let meant = entries.filter(|entry| fits(&entry.path())).take(MOST_FOUND);
+            found.closed.extend(meant.flat_map(|entry| meant_by(&entry, root)));
+            continue;
+        }
         look(root, &mut left, fits, &mut one);
         if one.closed.len() > MOST_FOUND {
             one = Found { closed: vec![root.clone()], unseen: vec![root.clone()] };
@@ -67,10 +83,9 @@ fn look(root: &Path, left: &mut usize, fits: &dyn Fn(&Path) -> bool, found: &mut
                 continue;
             }
             let path = entry.path();
-            let kind = entry.file_type().ok();
             if fits(&path) {
-                found.closed.extend(meant(&path, kind, root));
-            } else if kind.is_some_and(|kind| kind.is_dir()) {
+                found.closed.extend(meant_by(&entry, root));
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 ahead.push_back((path, depth + 1));
             }
             if found.closed.len() > MOST_FOUND {
@@ -82,9 +97,10 @@ fn look(root: &Path, left: &mut usize, fits: &dyn Fn(&Path) -> bool, found: &mut
 
 /// The place itself; of a link that leads elsewhere in the project also where it leads. What lies outside is no
 /// secret by the name of a link to it, and may be a file of the system that everything needs.
-fn meant(path: &Path, kind: Option<FileType>, root: &Path) -> Vec<PathBuf> {
-    if !kind.is_some_and(|kind| kind.is_symlink()) {
-        return vec![path.to_owned()];
+fn meant_by(entry: &DirEntry, root: &Path) -> Vec<PathBuf> {
+    let path = entry.path();
+    if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+        return vec![path];
     }
     path.canonicalize().ok().filter(|real| real.starts_with(root) && real != root).into_iter().collect()
 }
@@ -103,6 +119,10 @@ mod tests {
         folder
     }
 
+    fn whole(folder: &Path) -> [Root; 1] {
+        [Root { folder: folder.to_owned(), whole: true }]
+    }
+
     fn secret(path: &Path) -> bool {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".env"))
     }
@@ -116,10 +136,10 @@ mod tests {
         let place =
             tree(&[".env", "a/b/.env.local", "a/b/main.rs", "node_modules/x/.env", ".git/.env", ".envs/x"]);
         let root = place.path().canonicalize().unwrap();
-        let found = walk(std::slice::from_ref(&root), 1_000, &secret);
+        let found = walk(&whole(&root), 1_000, &secret);
         assert_eq!(below(&found.closed, &root), [".env", ".envs", "a/b/.env.local"]);
         assert!(found.unseen.is_empty());
-        assert_eq!(walk(&[root.join("none")], 1_000, &secret), Found::default());
+        assert_eq!(walk(&whole(&root.join("none")), 1_000, &secret), Found::default());
     }
 
     #[test]
@@ -127,12 +147,21 @@ mod tests {
         let place = tree(&["a/1", "a/2", "a/3/4", "b/1", "c/.env"]);
         let root = place.path().canonicalize().unwrap();
         for entries in 0..8 {
-            let found = walk(std::slice::from_ref(&root), entries, &secret);
+            let found = walk(&whole(&root), entries, &secret);
             let closed = |path: &str| found.closed.iter().any(|closed| root.join(path).starts_with(closed));
             assert!(closed("c/.env"), "{entries}: {found:?}");
             assert!(found.unseen.iter().all(|unseen| found.closed.contains(unseen)));
         }
-        assert_eq!(below(&walk(std::slice::from_ref(&root), 100, &secret).closed, &root), ["c/.env"]);
+        assert_eq!(below(&walk(&whole(&root), 100, &secret).closed, &root), ["c/.env"]);
+    }
+
+    #[test]
+    fn a_home_is_looked_at_one_level_deep() {
+        let place = tree(&[".env", "work/.env", ".bashrc", ".envs/x"]);
+        let root = place.path().canonicalize().unwrap();
+        let found = walk(&[Root { folder: root.clone(), whole: false }], 0, &secret);
+        assert_eq!(below(&found.closed, &root), [".env", ".envs"]);
+        assert!(found.unseen.is_empty());
     }
 
     #[test]
@@ -141,7 +170,7 @@ mod tests {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let place = tree(&names);
         let root = place.path().to_owned();
-        let found = walk(std::slice::from_ref(&root), 10_000, &secret);
+        let found = walk(&whole(&root), 10_000, &secret);
         assert_eq!((found.closed, found.unseen), (vec![root.clone()], vec![root]));
     }
 
@@ -155,7 +184,7 @@ mod tests {
         symlink("/etc/hostname", root.join(".env.system")).unwrap();
         symlink("nowhere", root.join(".env.gone")).unwrap();
         symlink("/", root.join("all")).unwrap();
-        let found = walk(std::slice::from_ref(&root), 1_000, &secret);
+        let found = walk(&whole(&root), 1_000, &secret);
         assert_eq!(below(&found.closed, &root), ["shared/production"]);
     }
 }

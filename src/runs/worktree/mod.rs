@@ -12,6 +12,7 @@ mod commit;
 mod create;
 mod error;
 mod files;
+mod first;
 mod nested;
 mod remove;
 mod tips;
@@ -24,6 +25,7 @@ pub use changes::{ChangeKind, ChangedFile, Changes, CommitLine, DiffText};
 pub use commit::Saved;
 pub use create::{CreateError, Created, Names, check_branch_is_free};
 pub use error::{WorktreeError, WorktreeNote};
+pub use first::FirstFile;
 pub use remove::{Removal, RemoveError};
 
 use crate::git::{BranchName, Call, CommitId, Git, GitError, Output, PrivateDir};

@@ -96,7 +96,9 @@ impl Parser<'_> {
             if super::is_meta(character) {
                 break;
             }
-            if text.len() > 9 || !(character.is_ascii_lowercase() || matches!(character, '{' | '}' | '!' | '[')) {
+            if text.len() > 9
+                || !(character.is_ascii_lowercase() || matches!(character, '{' | '}' | '!' | '['))
+            {
                 text.clear();
                 break;
             }
@@ -123,7 +125,9 @@ impl Parser<'_> {
         let mut commands = Vec::new();
         loop {
             self.blanks()?;
+            let mut alone = false;
             while let Some(word) = self.reserved(&["!", "time"])? {
+                alone = true;
                 self.expect_word(word)?;
                 self.blanks()?;
                 if word == "time" && self.peek() == Some('-') && self.second() == Some('p') {
@@ -133,7 +137,7 @@ impl Parser<'_> {
                 }
             }
             // `time` and `!` alone are commands too.
-            if !matches!(self.peek(), None | Some('\n' | ';' | '&' | '|' | ')')) || commands.is_empty() {
+            if !(alone && matches!(self.peek(), None | Some('\n' | ';' | ')'))) {
                 commands.push(self.command()?);
             }
             self.blanks()?;
@@ -204,11 +208,7 @@ impl Parser<'_> {
             words.push(self.word(declaring)?);
         }
         if assigns.is_empty() && words.is_empty() && redirects.is_empty() {
-            // Nothing at all, as after a lone `!`; elsewhere it is an error of syntax and nothing is run.
-            return match self.peek() {
-                None | Some('\n') => Ok((Kind::Group(Vec::new()), redirects)),
-                Some(_) => Err(self.unreadable()),
-            };
+            return Err(self.unreadable());
         }
         Ok((Kind::Simple { assigns, words }, redirects))
     }
@@ -299,7 +299,10 @@ impl Parser<'_> {
             }
             Some('{') if self.second().is_some_and(is_name_start) => {
                 self.next()?;
-                while self.peek().is_some_and(|character| is_name(character) || matches!(character, '[' | ']')) {
+                while self
+                    .peek()
+                    .is_some_and(|character| is_name(character) || matches!(character, '[' | ']'))
+                {
                     self.next()?;
                 }
                 named = self.take('}')?;
@@ -313,7 +316,9 @@ impl Parser<'_> {
         }
         let arrow = self.peek();
         let process = self.second() == Some('(');
-        if !matches!(arrow, Some('<' | '>')) || process || (fd == Some(u32::MAX) && !named && self.raw(at) == Some('{'))
+        if !matches!(arrow, Some('<' | '>'))
+            || process
+            || (fd == Some(u32::MAX) && !named && self.raw(at) == Some('{'))
         {
             self.pos = at;
             return Ok(None);

@@ -215,3 +215,26 @@ async fn c082_a_clone_in_the_tree_is_not_entered_with_its_settings() {
         assert!(inner.join("file").exists());
     }
 }
+
+#[tokio::test]
+async fn a_file_of_the_first_commit_is_read_as_it_was_whatever_an_agent_makes_of_it() {
+    for git in gits() {
+        let bench = Bench::new(&git).await;
+        bench.write("project/.claude/settings.json", "{\"first\":1}\n");
+        std::os::unix::fs::symlink("settings.json", bench.path("project/.claude/link.json")).unwrap();
+        bench.in_folder("project", &["add", "--force", ".claude"]);
+        bench.in_folder("project", &["commit", "--quiet", "-m", "settings"]);
+        let worktree = start(&bench).await;
+        write(&worktree.tree().join(".claude/settings.json"), "{}\n");
+        agent(&bench, &worktree, &["commit", "--quiet", "-am", "none"]);
+        // Nor by leading git elsewhere.
+        write(&worktree.registration().join("commondir"), "/nowhere\n");
+        let read = async |path: &str, most: usize| worktree.first_file(path, most).await.unwrap();
+        let text = FirstFile::Text(b"{\"first\":1}\n".to_vec());
+        assert_eq!(read(".claude/settings.json", 1000).await, text);
+        assert_eq!(read(".claude/settings.json", 5).await, FirstFile::Long);
+        assert_eq!(read(".claude/link.json", 1000).await, FirstFile::Other);
+        assert_eq!(read(".claude", 1000).await, FirstFile::Other);
+        assert_eq!(read(".claude/settings.local.json", 1000).await, FirstFile::Absent);
+    }
+}
