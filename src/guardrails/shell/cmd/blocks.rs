@@ -8,12 +8,7 @@ use crate::guardrails::Denial;
 
 impl Judge<'_> {
     /// `if [/i] [not] condition command [else command]`.
-    pub(super) fn condition(
-        &mut self,
-        words: &[Word],
-        fed: &Fed,
-        inside: bool,
-    ) -> Result<Fed, Denial> {
+    pub(super) fn condition(&mut self, words: &[Word], fed: &Fed, inside: bool) -> Result<Fed, Denial> {
         let mut at = 0;
         while words.get(at).is_some_and(|word| word.is("/i") || word.is("not")) {
             at += 1;
@@ -38,12 +33,7 @@ impl Judge<'_> {
     }
 
     /// `for %i in (list) do command`.
-    pub(super) fn each(
-        &mut self,
-        words: &[Word],
-        fed: &Fed,
-        inside: bool,
-    ) -> Result<Fed, Denial> {
+    pub(super) fn each(&mut self, words: &[Word], fed: &Fed, inside: bool) -> Result<Fed, Denial> {
         if self.peek() != Some(&Token::Open) || !words.last().is_some_and(|word| word.is("in")) {
             return self.unreadable("a `for` without its list");
         }

@@ -10,7 +10,7 @@ use blocks::takes_bracket;
 use words::{Bit, Placed, Token};
 
 use super::windows::{self, Arg, Judged, Piece};
-use super::{LineContext, Shell, Verdict};
+use super::{Denial, LineContext, RuleId, Shell, Verdict};
 
 /// Brackets and lines in lines that are followed.
 const DEEPEST: u32 = 40;
@@ -31,6 +31,7 @@ pub(super) fn judge(line: &str, context: &LineContext<'_>, depth: u32) -> Verdic
         variables: BTreeMap::new(),
         values: Vec::new(),
         scanned: false,
+        commands: 0,
     };
     match judge.all() {
         Ok(()) => Verdict::Allow,
@@ -55,6 +56,7 @@ struct Judge<'a> {
     /// Everything that it sets, for what cannot be decided.
     values: Vec<String>,
     scanned: bool,
+    commands: u32,
 }
 
 /// One word: what it is and how it stands there.
@@ -99,7 +101,7 @@ impl Judge<'_> {
         self.chars.iter().skip(start).take(end.saturating_sub(start).min(400)).collect()
     }
 
-    fn unreadable<T>(&self, what: &str) -> Result<T, super::super::Denial> {
+    fn unreadable<T>(&self, what: &str) -> Result<T, Denial> {
         let at = self.tokens.get(self.at.saturating_sub(1)).map_or(0, |placed| placed.start);
         let reason = format!("could not be parsed: {what} at column {}; write it on one plain line", at + 1);
         Err(windows::denial(windows::UNREADABLE, &self.part(at, at + 40), &reason))
@@ -137,7 +139,7 @@ impl Judge<'_> {
         }
     }
 
-    fn command(&mut self, inside: bool, fed: &Fed) -> Result<Fed, super::super::Denial> {
+    fn command(&mut self, inside: bool, fed: &Fed) -> Result<Fed, Denial> {
         if self.peek() == Some(&Token::Open) {
             self.at += 1;
             self.depth += 1;
@@ -169,7 +171,7 @@ impl Judge<'_> {
     }
 
     /// The words of one command; redirections are judged on the way.
-    fn words(&mut self, inside: bool) -> Result<Vec<Word>, super::super::Denial> {
+    fn words(&mut self, inside: bool) -> Result<Vec<Word>, Denial> {
         let mut words = Vec::new();
         let mut brackets = 0_u32;
         while let Some(placed) = self.tokens.get(self.at) {
@@ -228,7 +230,20 @@ impl Judge<'_> {
         Word { arg, quoted: placed.quoted, filled, start: placed.start, end: placed.end }
     }
 
-    fn simple(&mut self, words: &[Word], fed: &Fed, inside: bool) -> Result<Fed, super::super::Denial> {
+    /// Judges the words of one command; what stands behind `if`, `call` and their like is one level further in.
+    fn simple(&mut self, words: &[Word], fed: &Fed, inside: bool) -> Result<Fed, Denial> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            let part = self.part(0, 40);
+            let reason = "is nested deeper than can be judged; write it as several lines";
+            return Err(windows::denial(windows::DEEP, &part, reason));
+        }
+        let given = self.one(words, fed, inside);
+        self.depth -= 1;
+        given
+    }
+
+    fn one(&mut self, words: &[Word], fed: &Fed, inside: bool) -> Result<Fed, Denial> {
         let Some((first, rest)) = words.split_first() else {
             // `else (`, `do (`.
             return if self.peek() == Some(&Token::Open) {
@@ -238,6 +253,7 @@ impl Judge<'_> {
             };
         };
         let part = self.part(first.start, words.last().map_or(first.end, |last| last.end));
+        windows::count(&mut self.commands, &part)?;
         let argv: Vec<Arg> = words.iter().flat_map(Word::split).collect();
         let name = argv.first().and_then(name_of);
         match name.as_deref() {
@@ -357,8 +373,7 @@ impl Judge<'_> {
         let whole = self.values.concat();
         for text in self.values.clone().iter().chain([&whole]) {
             match windows::nested(Shell::Cmd, text, self.context, self.depth + windows::SCAN) {
-                Err(denial) if !matches!(&denial.rule, super::super::RuleId::Built(name) if name.starts_with("shell.")) =>
-                {
+                Err(denial) if !matches!(&denial.rule, RuleId::Built(name) if name.starts_with("shell.")) => {
                     return Err(denial);
                 }
                 _ => {}

@@ -28,7 +28,7 @@ pub(super) fn judge(line: &str, context: &LineContext<'_>, depth: u32) -> Verdic
     };
     let facts = Facts::of(&script);
     let small = line.replace('`', "").to_lowercase();
-    let mut judge = Judge { line, small, chars: &chars, context, depth, facts, scanned: false };
+    let mut judge = Judge { line, small, chars: &chars, context, depth, facts, scanned: false, commands: 0 };
     match judge.script(&script) {
         Ok(()) => Verdict::Allow,
         Err(denial) => Verdict::Deny(denial),
@@ -81,6 +81,7 @@ struct Judge<'a> {
     facts: Facts,
     /// Whether the line's texts were looked through already.
     scanned: bool,
+    commands: u32,
 }
 
 impl Judge<'_> {

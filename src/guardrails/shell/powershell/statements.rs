@@ -68,7 +68,13 @@ impl Parser<'_> {
             if self.peek().is_none_or(|c| ";}\n\r|&)".contains(c)) {
                 return Ok(Some(false));
             }
-            return self.element(pipeline, false, end).map(Some);
+            self.depth += 1;
+            if self.depth > self.limit {
+                return Err(Stop::Deep);
+            }
+            let done = self.element(pipeline, false, end)?;
+            self.depth -= 1;
+            return Ok(Some(done));
         }
         let defines = DEFINITIONS.contains(&word);
         if word == "param" || STATEMENTS.contains(&word) || defines {

@@ -15,10 +15,17 @@ pub(super) const GROUP: &str = "host.kill-group";
 pub(super) const HOST: &str = "host.host-id";
 pub(super) const UNREADABLE: &str = "shell.unreadable";
 pub(super) const DEEP: &str = "shell.too-deep";
+pub(super) const LONG: &str = "shell.too-long";
 pub(super) const UNDECIDED: &str = "shell.undecided";
 
 /// By how much a text that only may be run counts as nested deeper.
 pub(super) const SCAN: u32 = 10;
+
+/// Commands of one line that are judged. Each is a judgement of its own; more of them are denied.
+const MOST_COMMANDS: u32 = 1000;
+
+/// Programs among the arguments of another that are tried as what it starts; the first has the others behind it.
+const MOST_STARTS: usize = 8;
 
 /// Longest part of a line that a denial shows, in characters.
 const SHOWN: usize = 200;
@@ -101,6 +108,16 @@ fn is_plain(c: char) -> bool {
 pub(super) fn denial(rule: &'static str, part: &str, reason: &str) -> Denial {
     let part: String = part.trim().chars().take(SHOWN).collect();
     Denial { rule: RuleId::Built(rule), reason: format!("`{part}` {reason}"), part: Some(part) }
+}
+
+/// Counts one more command of a line.
+pub(super) fn count(commands: &mut u32, part: &str) -> Judged {
+    *commands += 1;
+    if *commands <= MOST_COMMANDS {
+        return Ok(());
+    }
+    let reason = "is beyond the 1000 commands of a line that are judged; put them into a script file";
+    Err(denial(LONG, part, reason))
 }
 
 /// The reason of a denial of a kill by name.
@@ -222,11 +239,11 @@ pub(super) fn program(argv: &[Arg], part: &str, fed: bool, context: &LineContext
                     nested(Shell::Cmd, &line, context, depth)?;
                 }
             }
-            for (at, arg) in rest.iter().enumerate() {
+            let starts = |arg: &Arg| arg.value().is_some_and(|word| runs_others(&base(&word)));
+            let starting = rest.iter().enumerate().filter(|(_, arg)| starts(arg)).take(MOST_STARTS);
+            for (at, _) in starting {
                 let behind = rest.get(at..).unwrap_or_default();
-                if arg.value().is_some_and(|word| runs_others(&base(&word))) {
-                    program(behind, part, false, context, depth + 1)?;
-                }
+                program(behind, part, false, context, depth + 1)?;
             }
         }
         _ => {}
@@ -248,12 +265,14 @@ pub(super) fn program(argv: &[Arg], part: &str, fed: bool, context: &LineContext
         in_bash(&emptied(&plain), context, depth)?;
     }
     // A program that is not known may start the one that its arguments name.
-    for (at, arg) in rest.iter().enumerate() {
-        if arg.value().is_some_and(|word| matches!(base(&word).as_str(), "taskkill" | "tskill" | "wmic"))
-            && !speaks(&argv_name(argv))
-        {
-            program(rest.get(at..).unwrap_or_default(), part, false, context, depth + 1)?;
-        }
+    if speaks(&argv_name(argv)) {
+        return Ok(());
+    }
+    let ends = |arg: &Arg| {
+        arg.value().is_some_and(|word| matches!(base(&word).as_str(), "taskkill" | "tskill" | "wmic"))
+    };
+    for (at, _) in rest.iter().enumerate().filter(|(_, arg)| ends(arg)).take(MOST_STARTS) {
+        program(rest.get(at..).unwrap_or_default(), part, false, context, depth + 1)?;
     }
     Ok(())
 }
@@ -261,10 +280,11 @@ pub(super) fn program(argv: &[Arg], part: &str, fed: bool, context: &LineContext
 /// A program whose name is not known, with arguments that all words of a rule are among: it may be the rule's.
 fn unnamed(rest: &[Arg], context: &LineContext<'_>, depth: u32) -> Judged {
     let mut tried: Vec<&str> = Vec::new();
+    let texts: Vec<String> = rest.iter().filter_map(Arg::value).collect();
     for rule in context.rules.iter().filter(|rule| rule.kind == crate::guardrails::RuleKind::Commands) {
         let mut words = rule.pattern.split_whitespace();
         let (Some(first), Some(second)) = (words.next(), words.next()) else { continue };
-        let stands = rest.iter().any(|arg| arg.value().is_some_and(|text| text.eq_ignore_ascii_case(second)));
+        let stands = texts.iter().any(|text| text.eq_ignore_ascii_case(second));
         if stands && !tried.contains(&first) {
             tried.push(first);
             let mut argv = vec![Arg::known(first)];
@@ -289,14 +309,13 @@ pub(super) fn perhaps(argv: &[Arg], line: &str, part: &str, context: &LineContex
     if as_ruled(&name, context).is_none() || argv.iter().all(|arg| arg.value().is_some()) {
         return Ok(());
     }
-    let words: Vec<&str> = line.split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_')).collect();
     for rule in context.rules.iter().filter(|rule| rule.kind == crate::guardrails::RuleKind::Commands) {
         let mut wanted = rule.pattern.split_whitespace();
         if !wanted.next().is_some_and(|first| first.eq_ignore_ascii_case(&name)) {
             continue;
         }
         let wanted: Vec<&str> = wanted.collect();
-        if !wanted.is_empty() && wanted.iter().all(|word| words.contains(word)) {
+        if !wanted.is_empty() && wanted.iter().all(|word| stands_in(word, line)) {
             let part: String = part.trim().chars().take(SHOWN).collect();
             let reason = format!(
                 "it cannot be known what `{part}` is given, and the words of `{}`, which is denied, stand in the line; \
@@ -307,6 +326,16 @@ pub(super) fn perhaps(argv: &[Arg], line: &str, part: &str, context: &LineContex
         }
     }
     Ok(())
+}
+
+/// Whether a word stands in a line, with no letter beside it.
+fn stands_in(word: &str, line: &str) -> bool {
+    let beside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '-' || c == '_');
+    line.match_indices(word).any(|(at, _)| {
+        let before = line.get(..at).and_then(|before| before.chars().next_back());
+        let behind = line.get(at + word.len()..).and_then(|behind| behind.chars().next());
+        !beside(before) && !beside(behind)
+    })
 }
 
 /// The name of a program as a rule on commands spells it, where one is about it. Windows tells no case apart.
