@@ -289,6 +289,9 @@ impl Judge<'_> {
 
     /// Methods that end processes or run text.
     fn members(&mut self, word: &Word, element: &Element, flow: Flow) -> Judged {
+        if word.members.is_empty() {
+            return Ok(());
+        }
         let part = self.part(element);
         for (at, member) in word.members.iter().enumerate() {
             if let Some(call) = &member.call {

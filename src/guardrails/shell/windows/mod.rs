@@ -259,7 +259,12 @@ pub(super) fn program(argv: &[Arg], part: &str, fed: bool, context: &LineContext
     if let Some(first) = plain.first_mut() {
         *first = Arg::known(as_ruled(&name, context).unwrap_or(&name));
     }
-    in_bash(&plain, context, depth)?;
+    if fed && !speaks(&argv_name(argv)) {
+        // What reads a script or targets from a pipe is known there as well.
+        nested(Shell::Bash, &format!("cat | {}", bash_line(&plain)), context, depth)?;
+    } else {
+        in_bash(&plain, context, depth)?;
+    }
     // A variable without a value leaves nothing.
     if rest.iter().any(|arg| arg.pieces.contains(&Piece::Unknown)) {
         in_bash(&emptied(&plain), context, depth)?;
@@ -371,11 +376,19 @@ fn speaks(name: &str) -> bool {
             | "cargo"
             | "code"
             | "man"
+            | "sort"
+            | "more"
+            | "clip"
     )
 }
 
-/// The arguments as a line of bash, whose judge knows programs.
+/// Judges the arguments as a line of bash, whose judge knows programs.
 pub(super) fn in_bash(argv: &[Arg], context: &LineContext<'_>, depth: u32) -> Judged {
+    nested(Shell::Bash, &bash_line(argv), context, depth)
+}
+
+/// The arguments as a line of bash.
+fn bash_line(argv: &[Arg]) -> String {
     let mut line = String::new();
     for (at, arg) in argv.iter().enumerate() {
         if at > 0 {
@@ -390,7 +403,7 @@ pub(super) fn in_bash(argv: &[Arg], context: &LineContext<'_>, depth: u32) -> Ju
         }
         line.push_str(&word);
     }
-    nested(Shell::Bash, &line, context, depth)
+    line
 }
 
 fn is_reserved(word: &str) -> bool {
