@@ -44,7 +44,9 @@ fn request(place: &std::path::Path, worca: &std::path::Path, tier: &str) -> worc
     use worca::secret::Secret;
 
     let at = |name: &str| place.join(name);
-    for folder in ["home/runs/r0/tree", "home/runs/r0/home", "home/runs/r0/home/tmp", "api/.git/worktrees/tree"] {
+    for folder in
+        ["home/runs/r0/tree", "home/runs/r0/home", "home/runs/r0/home/tmp", "api/.git/worktrees/tree"]
+    {
         std::fs::create_dir_all(at(folder)).unwrap();
     }
     std::fs::write(at("home/core-token"), "token").unwrap();

@@ -24,7 +24,8 @@ fn no_harmless_line_is_denied_but_those_that_strict_names() {
             let expected = line.rule.clone().filter(|_| name == "strict");
             let found = verdict(&set, &line);
             if found.as_ref().map(|denial| denial.rule.to_string()) != expected {
-                let said = found.map_or("allowed".into(), |denial| format!("{}: {}", denial.rule, denial.reason));
+                let said =
+                    found.map_or("allowed".into(), |denial| format!("{}: {}", denial.rule, denial.reason));
                 let text: String = line.text.chars().take(200).collect();
                 wrong.push(format!("{name}, line {}: {text}\n    {said}", line.at));
             }
@@ -42,7 +43,11 @@ fn each_hostile_line_is_denied_by_its_rule_and_the_reason_says_something() {
             match verdict(&set, line) {
                 // In Strict another rule may stand against the same line as well.
                 Some(denial) if Some(denial.rule.to_string()) == line.rule || place > line.from => {
-                    assert!(denial.reason.len() > 20 || denial.reason == "closed", "{}: {denial:?}", line.text);
+                    assert!(
+                        denial.reason.len() > 20 || denial.reason == "closed",
+                        "{}: {denial:?}",
+                        line.text
+                    );
                 }
                 Some(denial) => wrong.push(format!(
                     "{name}, line {}: {}\n    by {} and not by {}: {}",
@@ -76,7 +81,10 @@ fn each_harmless_line_is_one_that_bash_can_read() {
     use std::io::Write as _;
     use std::process::Stdio;
     for line in harmless().iter().filter(|line| line.shell == Shell::Bash) {
-        #[expect(clippy::disallowed_methods, reason = "the shell that is the measure of the judge, not an agent")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the shell that is the measure of the judge, not an agent"
+        )]
         let mut bash = std::process::Command::new("bash")
             .arg("-n")
             .stdin(Stdio::piped())

@@ -72,7 +72,8 @@ impl Machine {
         private(&at("project/.env"), CANARY);
         git(&at("project"), &["tag", "first"]).ok();
         git(&at("project"), &["pack-refs", "--all"]).ok();
-        std::fs::write(at("project/.git/refs/heads/main"), git(&at("project"), &["rev-parse", "HEAD"]).ok()).unwrap();
+        std::fs::write(at("project/.git/refs/heads/main"), git(&at("project"), &["rev-parse", "HEAD"]).ok())
+            .unwrap();
         let socket = std::os::unix::net::UnixListener::bind(at("user/agent.sock")).unwrap();
         let abstract_name = folder.path().file_name().unwrap().to_str().unwrap().to_owned();
         let address = std::os::unix::net::SocketAddr::from_abstract_name(&abstract_name).unwrap();
@@ -211,7 +212,9 @@ impl Machine {
         ] {
             all.insert(name.to_owned(), std::fs::read_to_string(self.at(name)).unwrap_or_default());
         }
-        for name in [&format!("{git}/hooks"), &format!("{git}/info"), &format!("{git}/refs/tags"), "project", "worca"] {
+        for name in
+            [&format!("{git}/hooks"), &format!("{git}/info"), &format!("{git}/refs/tags"), "project", "worca"]
+        {
             let mut listed: Vec<_> = std::fs::read_dir(self.at(name))
                 .map(|entries| entries.map(|entry| entry.unwrap().file_name()).collect())
                 .unwrap_or_default();
@@ -283,8 +286,7 @@ fn attacked(tier: &'static str, hook_gone: bool) {
     let mut command = machine.command("bin/cli");
     let project = machine.at("project");
     command.args(["run", "--project", project.to_str().unwrap(), "--model", "rehearsal/attack"]);
-    let mut child =
-        command.args(["--prompt", "Attack", "--json", "--guardrails", tier]).spawn().unwrap();
+    let mut child = command.args(["--prompt", "Attack", "--json", "--guardrails", tier]).spawn().unwrap();
     let mut events = String::new();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     loop {

@@ -141,12 +141,20 @@ async fn c037_a_settings_file_that_the_agent_writes_half_way_has_no_effect() {
 #[tokio::test]
 async fn c036_a_hook_of_somebody_elses_that_is_broken_blocks_nothing() {
     let stage = Stage::new("normal");
-    let hook = json!([{ "matcher": "*", "hooks": [{ "type": "command", "command": "python3 /gone/hook.py" }] }]);
+    let hook =
+        json!([{ "matcher": "*", "hooks": [{ "type": "command", "command": "python3 /gone/hook.py" }] }]);
     let settings = json!({ "hooks": { "PreToolUse": hook } }).to_string();
-    for place in ["tree/.claude/settings.json", "tree/.claude/settings.local.json", "home/.claude/settings.json"] {
+    for place in
+        ["tree/.claude/settings.json", "tree/.claude/settings.local.json", "home/.claude/settings.json"]
+    {
         stage.plant(place, &settings);
     }
-    let steps = vec![bash("echo x > a.txt"), write(stage.in_tree("b.txt"), "y"), bash(PROOF), Step::Say("over".into())];
+    let steps = vec![
+        bash("echo x > a.txt"),
+        write(stage.in_tree("b.txt"), "y"),
+        bash(PROOF),
+        Step::Say("over".into()),
+    ];
     let model = Model::start(vec![("work", steps)]).await;
     let done = stage.go(&model, "work").await;
     assert_eq!(done.well(), [true, true, false], "{:#?} {}", done.events, done.stderr);

@@ -57,7 +57,8 @@ impl Stage {
 
     fn targets(&self, second: &std::path::Path) -> String {
         let branch =
-            git(&self.test.project, &["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/worca/"]).ok();
+            git(&self.test.project, &["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/worca/"])
+                .ok();
         [
             ("other_pid", self.others_agent()),
             ("other_file", format!("/worca/runs/{}/home/secret.txt", self.other)),
@@ -79,12 +80,15 @@ impl Stage {
     fn treasures(&self) -> BTreeMap<String, String> {
         let project = &self.test.project;
         let mut all = BTreeMap::new();
-        for name in [".env", "README.md", ".git/config", ".git/HEAD", ".git/packed-refs", ".git/refs/heads/main"] {
+        for name in
+            [".env", "README.md", ".git/config", ".git/HEAD", ".git/packed-refs", ".git/refs/heads/main"]
+        {
             all.insert(name.to_owned(), std::fs::read_to_string(project.join(name)).unwrap_or_default());
         }
         for name in [".git/hooks", ".git/info", ".git/refs/tags", "", "../other-project"] {
-            let listed = std::fs::read_dir(project.join(name))
-                .map(|entries| entries.map(|entry| entry.unwrap().file_name()).collect::<std::collections::BTreeSet<_>>());
+            let listed = std::fs::read_dir(project.join(name)).map(|entries| {
+                entries.map(|entry| entry.unwrap().file_name()).collect::<std::collections::BTreeSet<_>>()
+            });
             all.insert(format!("files of {name}"), format!("{listed:?}"));
         }
         all.insert("refs".into(), git(project, &["for-each-ref", "refs/heads/main", "refs/tags"]).ok());
@@ -114,7 +118,8 @@ fn attacked(tier: &'static str, hook_gone: bool) {
     let mut command = test.worca();
     command.args(["container", "--name", &test.name, "run", "--", "--project"]).arg(&test.project);
     command.args(["--model", "rehearsal/attack", "--prompt", "Attack", "--json", "--guardrails", tier]);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut events = String::new();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     loop {
@@ -177,9 +182,24 @@ fn attacked(tier: &'static str, hook_gone: bool) {
 fn post(test: &TestBox, path: &str, body: &serde_json::Value) -> serde_json::Value {
     let token = std::fs::read_to_string(test.files().join("secrets/core_token")).unwrap();
     let mut command = std::process::Command::new("curl");
-    command.args(["--silent", "--show-error", "--max-time", "30", "--config", "-", "--data", &body.to_string()]);
-    command.args(["--header", "Content-Type: application/json", &format!("http://127.0.0.1:{}{path}", test.port)]);
-    let said = support::run_with(&mut command, &format!("header = \"Authorization: Bearer {}\"\n", token.trim())).ok();
+    command.args([
+        "--silent",
+        "--show-error",
+        "--max-time",
+        "30",
+        "--config",
+        "-",
+        "--data",
+        &body.to_string(),
+    ]);
+    command.args([
+        "--header",
+        "Content-Type: application/json",
+        &format!("http://127.0.0.1:{}{path}", test.port),
+    ]);
+    let said =
+        support::run_with(&mut command, &format!("header = \"Authorization: Bearer {}\"\n", token.trim()))
+            .ok();
     serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
 }
 

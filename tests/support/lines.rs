@@ -4,9 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use worca::guardrails::shell::{LineContext, Shell, judge_line};
-use worca::guardrails::{
-    Denial, GuardrailSet, Library, PathRules, Policy, RuleId, SetName, Verdict, judge,
-};
+use worca::guardrails::{Denial, GuardrailSet, Library, PathRules, Policy, RuleId, SetName, Verdict, judge};
 
 /// The process id of core in these lines.
 pub const HOST: u32 = 3_999_999;

@@ -44,7 +44,9 @@ impl Done {
 impl Stage {
     pub fn new(tier: &'static str) -> Self {
         let stage = Self { folder: tempfile::tempdir().unwrap(), tier };
-        for folder in ["worca/runs/r0123456789/tree", "repository/.git/hooks", "repository/.git/worktrees/tree"] {
+        for folder in
+            ["worca/runs/r0123456789/tree", "repository/.git/hooks", "repository/.git/worktrees/tree"]
+        {
             std::fs::create_dir_all(stage.at(folder)).unwrap();
         }
         std::fs::write(stage.at("worca/core-token"), "token-canary").unwrap();

@@ -61,7 +61,8 @@ impl Judge<'_> {
 
     /// All names that mean something to a rule or to this judge.
     fn known_names(&self) -> Vec<String> {
-        let own = host::BY_NAME.iter().chain(&["kill", "fuser", "git"]).chain(wrappers::SHELLS.iter()).copied();
+        let own =
+            host::BY_NAME.iter().chain(&["kill", "fuser", "git"]).chain(wrappers::SHELLS.iter()).copied();
         own.chain(self.rules.iter().map(|rule| rule.program)).map(str::to_owned).collect()
     }
 
@@ -113,7 +114,9 @@ impl Judge<'_> {
         self.paths(call)?;
         match texts::runs(call.name, call.args) {
             texts::Runs::Nothing => Ok(()),
-            texts::Runs::After(index) => self.suffixes(call.args.get(index..).unwrap_or_default(), call.notes, call.stdin),
+            texts::Runs::After(index) => {
+                self.suffixes(call.args.get(index..).unwrap_or_default(), call.notes, call.stdin)
+            }
             texts::Runs::Lines => {
                 self.suffixes(call.args, call.notes, call.stdin)?;
                 self.lines(call.args, true)
@@ -130,10 +133,26 @@ impl Judge<'_> {
         let mut before = "";
         for arg in args {
             let text = arg.text.as_str();
-            let (option, value) = text.split_once('=').filter(|_| text.starts_with('-')).unwrap_or((before, text));
-            if all || matches!(option, "-c" | "-lc" | "-e" | "-x" | "--command" | "--cmd" | "--run" | "--exec" | "--call" | "--eval") {
+            let (option, value) =
+                text.split_once('=').filter(|_| text.starts_with('-')).unwrap_or((before, text));
+            if all
+                || matches!(
+                    option,
+                    "-c" | "-lc"
+                        | "-e"
+                        | "-x"
+                        | "--command"
+                        | "--cmd"
+                        | "--run"
+                        | "--exec"
+                        | "--call"
+                        | "--eval"
+                )
+            {
                 let first = value.split_whitespace().next().map(program).unwrap_or_default();
-                if value.contains([' ', '\t', '\n', ';', '$']) && (self.is_known(first) || value.contains(['$', '`', ';', '|', '&'])) {
+                if value.contains([' ', '\t', '\n', ';', '$'])
+                    && (self.is_known(first) || value.contains(['$', '`', ';', '|', '&']))
+                {
                     let result = self.source(value, &Stdin::Plain);
                     match result {
                         // It may be text in another language after all.
@@ -173,7 +192,11 @@ impl Judge<'_> {
     pub(super) fn undecided(&self, args: &[Arg], notes: Notes, part: &str, why: &str) -> Judged {
         let instead = "write the command out, without variables and substitutions where its words belong";
         if self.context.deny_undecided || args.first().is_some_and(|head| head.made) {
-            return Err(built(UNDECIDED, part, format!("it cannot be known what this runs: {why}; {instead}")));
+            return Err(built(
+                UNDECIDED,
+                part,
+                format!("it cannot be known what this runs: {why}; {instead}"),
+            ));
         }
         let mut scope: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
         let values: Vec<&str> = self.values.texts().collect();
@@ -186,7 +209,9 @@ impl Judge<'_> {
             Some((rule, word)) => Err(Box::new(Denial {
                 rule,
                 part: Some(denial::shown(part)),
-                reason: format!("it cannot be known what this runs ({why}), and `{word}`, which is denied, stands in the line; {instead}"),
+                reason: format!(
+                    "it cannot be known what this runs ({why}), and `{word}`, which is denied, stands in the line; {instead}"
+                ),
             })),
             None => Ok(()),
         }
@@ -195,12 +220,19 @@ impl Judge<'_> {
     /// A word of the host guard or all words of a rule, in any of the texts.
     pub(super) fn denied_word(&self, texts: &[&str]) -> Option<(RuleId, String)> {
         let tokens = |text: &str| -> Vec<String> {
-            text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+            text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
+                .filter(|word| !word.is_empty())
+                .map(str::to_owned)
+                .collect()
         };
         let all: Vec<String> = texts.iter().flat_map(|text| tokens(text)).collect();
         let has = |word: &str| all.iter().any(|token| token == word);
         let windows = |word: &str| all.iter().any(|token| token.eq_ignore_ascii_case(word));
-        if let Some(word) = host::BY_NAME.iter().find(|word| has(word)).or_else(|| host::WINDOWS.iter().find(|word| windows(word))) {
+        if let Some(word) = host::BY_NAME
+            .iter()
+            .find(|word| has(word))
+            .or_else(|| host::WINDOWS.iter().find(|word| windows(word)))
+        {
             return Some((RuleId::Built(KILL_BY_NAME), (*word).to_owned()));
         }
         if has("kill") {
@@ -208,7 +240,10 @@ impl Judge<'_> {
         }
         self.rules
             .iter()
-            .find(|rule| has(rule.program) && rule.words().all(|word| texts.iter().any(|text| text.contains(word.trim_matches('*')))))
+            .find(|rule| {
+                has(rule.program)
+                    && rule.words().all(|word| texts.iter().any(|text| text.contains(word.trim_matches('*'))))
+            })
             .map(|rule| (RuleId::Set(rule.rule.clone()), rule.rule.pattern.clone()))
     }
 }

@@ -40,11 +40,24 @@ pub(super) fn by_rule(rule: &Rule, part: &str) -> Box<Denial> {
 /// The denial for what could not be judged.
 pub(super) fn trouble(trouble: &Trouble, part: &str) -> Box<Denial> {
     match trouble {
-        Trouble::Unreadable(at) => {
-            built(UNREADABLE, part, format!("could not parse at column {}: check quotes, brackets and the end of each here-document, or write it as several plain commands", at + 1))
-        }
-        Trouble::TooDeep => built(TOO_DEEP, part, "too many commands within commands to be judged; write it as several plain commands"),
-        Trouble::TooLong => built(TOO_LONG, part, "too long or too intricate to be judged; split it, and write long texts with the file tools"),
+        Trouble::Unreadable(at) => built(
+            UNREADABLE,
+            part,
+            format!(
+                "could not parse at column {}: check quotes, brackets and the end of each here-document, or write it as several plain commands",
+                at + 1
+            ),
+        ),
+        Trouble::TooDeep => built(
+            TOO_DEEP,
+            part,
+            "too many commands within commands to be judged; write it as several plain commands",
+        ),
+        Trouble::TooLong => built(
+            TOO_LONG,
+            part,
+            "too long or too intricate to be judged; split it, and write long texts with the file tools",
+        ),
     }
 }
 

@@ -10,7 +10,8 @@ pub(super) fn edited(value: &str, sign: char, word: &str) -> Option<String> {
     }
     match sign {
         ':' => {
-            let (offset, length) = word.split_once(':').map_or((word, None), |(offset, length)| (offset, Some(length)));
+            let (offset, length) =
+                word.split_once(':').map_or((word, None), |(offset, length)| (offset, Some(length)));
             let offset: i64 = number(offset)?;
             let size = i64::try_from(characters.len()).ok()?;
             let from = if offset < 0 { (size + offset).max(0) } else { offset.min(size) };
@@ -34,7 +35,10 @@ pub(super) fn edited(value: &str, sign: char, word: &str) -> Option<String> {
         '/' => {
             let (all, word) = word.strip_prefix('/').map_or((false, word), |word| (true, word));
             let (pattern, by) = word.split_once('/').unwrap_or((word, ""));
-            if pattern.is_empty() || pattern.contains(['*', '?', '[', '\\', '&']) || pattern.starts_with(['#', '%']) {
+            if pattern.is_empty()
+                || pattern.contains(['*', '?', '[', '\\', '&'])
+                || pattern.starts_with(['#', '%'])
+            {
                 return None;
             }
             Some(if all { value.replace(pattern, by) } else { value.replacen(pattern, by, 1) })
@@ -59,7 +63,11 @@ fn cut(characters: &[char], pattern: &str, longest: bool, at_start: bool) -> Opt
         let piece = if at_start { characters.get(..length) } else { characters.get(size - length..) };
         piece.is_some_and(|piece| glob::matches(pattern, &piece.iter().collect::<String>()))
     };
-    let found = if longest { (0..=size).rev().find(|length| fits(*length)) } else { (0..=size).find(|length| fits(*length)) };
+    let found = if longest {
+        (0..=size).rev().find(|length| fits(*length))
+    } else {
+        (0..=size).find(|length| fits(*length))
+    };
     let length = found.unwrap_or(0);
     let rest = if at_start { characters.get(length..) } else { characters.get(..size - length) };
     rest.map(|rest| rest.iter().collect())

@@ -101,7 +101,11 @@ pub(super) fn ways(words: &[Word], values: &Values, budget: &Budget) -> Result<V
 }
 
 /// All texts that these parts can become where nothing is split (a value, a here-document).
-pub(super) fn texts(parts: &[Part], values: &Values, budget: &Budget) -> Result<Vec<(String, Notes)>, Trouble> {
+pub(super) fn texts(
+    parts: &[Part],
+    values: &Values,
+    budget: &Budget,
+) -> Result<Vec<(String, Notes)>, Trouble> {
     let mut choices = Choices::default();
     let mut all = Vec::new();
     loop {
@@ -180,7 +184,9 @@ impl Expander<'_> {
             }
             Part::Arith(parts) => {
                 let text = self.text(parts)?;
-                field.text.push_str(&edit::number(&text).map_or_else(|| UNKNOWN.to_string(), |n| n.to_string()));
+                field
+                    .text
+                    .push_str(&edit::number(&text).map_or_else(|| UNKNOWN.to_string(), |n| n.to_string()));
                 field.started = true;
             }
             Part::Process(_) => {
@@ -206,8 +212,12 @@ impl Expander<'_> {
             }
             return;
         }
-        let separators: Vec<char> =
-            self.values.get("IFS").into_iter().flat_map(|ifs| ifs.values.iter().flat_map(|v| v.chars())).collect();
+        let separators: Vec<char> = self
+            .values
+            .get("IFS")
+            .into_iter()
+            .flat_map(|ifs| ifs.values.iter().flat_map(|v| v.chars()))
+            .collect();
         for character in text.chars() {
             if character.is_ascii_whitespace() || character == NEXT || separators.contains(&character) {
                 field.end(into);
@@ -272,7 +282,9 @@ impl Expander<'_> {
                 Some(all) => all.get(1..).unwrap_or_default().join(&NEXT.to_string()),
                 None => self.unknown(true),
             },
-            "#" | "?" | "-" | "$" | "PPID" | "RANDOM" | "SECONDS" | "UID" | "EUID" | "LINENO" => self.unknown(false),
+            "#" | "?" | "-" | "$" | "PPID" | "RANDOM" | "SECONDS" | "UID" | "EUID" | "LINENO" => {
+                self.unknown(false)
+            }
             "_" | "REPLY" => self.unknown(true),
             _ => match (name.parse::<usize>(), positional) {
                 (Ok(index), Some(all)) => all.get(index).cloned().unwrap_or_default(),
@@ -390,8 +402,8 @@ fn last(name: &str) -> &str {
 
 /// Programs whose output is text that came from elsewhere or was made up.
 const MAKERS: [&str; 22] = [
-    "curl", "wget", "base64", "base32", "basenc", "xxd", "od", "rev", "tr", "tac", "openssl", "gzip", "gunzip", "zcat", "bzcat",
-    "xzcat", "nc", "ncat", "fetch", "aria2c", "uudecode", "gpg",
+    "curl", "wget", "base64", "base32", "basenc", "xxd", "od", "rev", "tr", "tac", "openssl", "gzip",
+    "gunzip", "zcat", "bzcat", "xzcat", "nc", "ncat", "fetch", "aria2c", "uudecode", "gpg",
 ];
 
 /// The output of commands that print their arguments.
@@ -399,7 +411,8 @@ fn printed(args: &[&str]) -> Option<String> {
     let (name, rest) = args.split_first()?;
     match (last(name), rest) {
         ("echo", ["-n", rest @ ..]) | ("echo", rest) => {
-            (!rest.iter().any(|arg| arg.contains('\\') || matches!(*arg, "-e" | "-ne" | "-en"))).then(|| rest.join(" "))
+            (!rest.iter().any(|arg| arg.contains('\\') || matches!(*arg, "-e" | "-ne" | "-en")))
+                .then(|| rest.join(" "))
         }
         ("printf", [format]) | ("printf", ["--", format]) => {
             (!format.contains(['%', '\\'])).then(|| (*format).to_owned())

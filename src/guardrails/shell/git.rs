@@ -8,8 +8,17 @@ use super::matching::Match;
 use super::values::UNKNOWN;
 
 /// Global options whose value is the next argument.
-const VALUES: [&str; 9] =
-    ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--exec-path", "--attr-source"];
+const VALUES: [&str; 9] = [
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--super-prefix",
+    "--config-env",
+    "--exec-path",
+    "--attr-source",
+];
 
 /// Judges `git …`.
 pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
@@ -21,10 +30,15 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
             if let Some(setting) = rest.first() {
                 judge.git_setting(&setting.text)?;
             }
-        } else if let Some(setting) = text.strip_prefix("--config-env=").or_else(|| text.strip_prefix("-c").filter(|_| !text.starts_with("--"))) {
+        } else if let Some(setting) = text
+            .strip_prefix("--config-env=")
+            .or_else(|| text.strip_prefix("-c").filter(|_| !text.starts_with("--")))
+        {
             judge.git_setting(setting)?;
         }
-        if let Some((_, value)) = text.split_once('=').filter(|(option, _)| matches!(*option, "--git-dir" | "--work-tree")) {
+        if let Some((_, value)) =
+            text.split_once('=').filter(|(option, _)| matches!(*option, "--git-dir" | "--work-tree"))
+        {
             judge.path(value)?;
         }
         let takes = VALUES.contains(&text) && !(text == "--exec-path");
@@ -59,15 +73,23 @@ fn runs(judge: &mut Judge<'_>, sub: &str, args: &[Arg], call: &Call<'_>) -> Judg
     let position = |word: &str| args.iter().position(|arg| arg.text == word);
     match sub {
         "config" => {
-            let plain: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).filter(|text| !text.starts_with('-') && *text != "set").collect();
+            let plain: Vec<&str> = args
+                .iter()
+                .map(|arg| arg.text.as_str())
+                .filter(|text| !text.starts_with('-') && *text != "set")
+                .collect();
             if let [key, value, ..] = plain.as_slice() {
                 judge.git_setting(&format!("{key}={value}"))?;
             }
         }
         "submodule" => {
             if let Some(at) = position("foreach") {
-                let words: Vec<&str> =
-                    args.iter().skip(at + 1).map(|arg| arg.text.as_str()).skip_while(|text| text.starts_with('-')).collect();
+                let words: Vec<&str> = args
+                    .iter()
+                    .skip(at + 1)
+                    .map(|arg| arg.text.as_str())
+                    .skip_while(|text| text.starts_with('-'))
+                    .collect();
                 let line = words.join(" ");
                 judge.deeper(|judge| judge.source(&line, &Stdin::Plain))?;
             }
@@ -82,10 +104,19 @@ fn runs(judge: &mut Judge<'_>, sub: &str, args: &[Arg], call: &Call<'_>) -> Judg
     let line_options: &[&str] = match sub {
         "rebase" => &["-x", "--exec"],
         "difftool" | "mergetool" => &["-x", "--extcmd"],
-        "fetch" | "pull" | "clone" | "ls-remote" | "fetch-pack" | "archive" => &["--upload-pack", "-u", "--exec", "--receive-pack"],
+        "fetch" | "pull" | "clone" | "ls-remote" | "fetch-pack" | "archive" => {
+            &["--upload-pack", "-u", "--exec", "--receive-pack"]
+        }
         "push" | "send-pack" => &["--receive-pack", "--exec"],
         "filter-branch" => &[
-            "--env-filter", "--tree-filter", "--index-filter", "--parent-filter", "--msg-filter", "--commit-filter", "--tag-name-filter", "--setup",
+            "--env-filter",
+            "--tree-filter",
+            "--index-filter",
+            "--parent-filter",
+            "--msg-filter",
+            "--commit-filter",
+            "--tag-name-filter",
+            "--setup",
         ],
         "grep" => &["-O", "--open-files-in-pager"],
         "send-email" => &["--to-cmd", "--cc-cmd", "--sendmail-cmd"],
@@ -94,7 +125,8 @@ fn runs(judge: &mut Judge<'_>, sub: &str, args: &[Arg], call: &Call<'_>) -> Judg
     };
     for (at, arg) in args.iter().enumerate() {
         let text = arg.text.as_str();
-        if matches!(text, "-c" | "--config") && sub == "clone"
+        if matches!(text, "-c" | "--config")
+            && sub == "clone"
             && let Some(setting) = args.get(at + 1)
         {
             judge.git_setting(&setting.text)?;
@@ -123,15 +155,41 @@ fn runs(judge: &mut Judge<'_>, sub: &str, args: &[Arg], call: &Call<'_>) -> Judg
 
 /// The paths that git is given; messages and patterns are text.
 fn paths(judge: &mut Judge<'_>, sub: &str, args: &[Arg]) -> Judged {
-    if matches!(sub, "config" | "check-ignore" | "branch" | "tag" | "remote" | "push" | "fetch" | "rev-parse" | "ls-files" | "status" | "notes") {
+    if matches!(
+        sub,
+        "config"
+            | "check-ignore"
+            | "branch"
+            | "tag"
+            | "remote"
+            | "push"
+            | "fetch"
+            | "rev-parse"
+            | "ls-files"
+            | "status"
+            | "notes"
+    ) {
         return Ok(());
     }
     let mut kept: Vec<Arg> = Vec::new();
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let text = arg.text.as_str();
-        let message = matches!(text, "--message" | "--grep" | "--author" | "--date" | "--format" | "--pretty" | "-S" | "-G" | "--reuse-message")
-            || (!text.starts_with("--") && text.starts_with('-') && matches!(sub, "commit" | "merge" | "stash" | "cherry-pick" | "revert") && text.ends_with('m'));
+        let message = matches!(
+            text,
+            "--message"
+                | "--grep"
+                | "--author"
+                | "--date"
+                | "--format"
+                | "--pretty"
+                | "-S"
+                | "-G"
+                | "--reuse-message"
+        ) || (!text.starts_with("--")
+            && text.starts_with('-')
+            && matches!(sub, "commit" | "merge" | "stash" | "cherry-pick" | "revert")
+            && text.ends_with('m'));
         if message {
             args.next();
         } else if sub == "grep" && !text.starts_with('-') && kept.is_empty() {
@@ -148,18 +206,30 @@ impl Judge<'_> {
     pub(super) fn git_setting(&mut self, setting: &str) -> Judged {
         let (key, value) = setting.split_once('=').unwrap_or((setting, "true"));
         let key = key.trim().to_ascii_lowercase();
-        let (section, name) = (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
+        let (section, name) =
+            (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
         if section == "alias" {
             return match value.strip_prefix('!') {
                 Some(line) => self.deeper(|judge| judge.source(line, &Stdin::Plain)),
                 None => {
-                    let words: Vec<Arg> = std::iter::once("git").chain(value.split_whitespace()).map(Arg::new).collect();
+                    let words: Vec<Arg> =
+                        std::iter::once("git").chain(value.split_whitespace()).map(Arg::new).collect();
                     self.inner_command(&words, super::expand::Notes::default(), &Stdin::Plain)
                 }
             };
         }
         let runs = match section {
-            "core" => matches!(name, "pager" | "sshcommand" | "editor" | "fsmonitor" | "askpass" | "gitproxy" | "hookspath" | "alternaterefscommand"),
+            "core" => matches!(
+                name,
+                "pager"
+                    | "sshcommand"
+                    | "editor"
+                    | "fsmonitor"
+                    | "askpass"
+                    | "gitproxy"
+                    | "hookspath"
+                    | "alternaterefscommand"
+            ),
             "pager" | "hook" => true,
             "sequence" => name == "editor",
             "diff" => matches!(name, "external" | "textconv" | "command" | "guitool"),
@@ -184,7 +254,12 @@ impl Judge<'_> {
         }
         if value.contains(UNKNOWN) {
             let part = self.part.clone();
-            return self.undecided(&[Arg::new(value)], super::expand::Notes { from_line: true, made: false }, &part, "a setting of git that runs a command is made at run time");
+            return self.undecided(
+                &[Arg::new(value)],
+                super::expand::Notes { from_line: true, made: false },
+                &part,
+                "a setting of git that runs a command is made at run time",
+            );
         }
         let line = value.strip_prefix('!').unwrap_or(value);
         self.deeper(|judge| judge.source(line, &Stdin::Plain))
@@ -201,7 +276,10 @@ impl Judge<'_> {
         let number = name.strip_prefix("GIT_CONFIG_VALUE_").or_else(|| name.strip_prefix("GIT_CONFIG_KEY_"));
         let Some(number) = number else { return Ok(()) };
         let of = |values: &super::values::Values, kind: &str| {
-            values.get(&format!("GIT_CONFIG_{kind}_{number}")).map(|variable| variable.values.clone()).unwrap_or_default()
+            values
+                .get(&format!("GIT_CONFIG_{kind}_{number}"))
+                .map(|variable| variable.values.clone())
+                .unwrap_or_default()
         };
         let (keys, values) = (of(&self.values, "KEY"), of(&self.values, "VALUE"));
         for key in &keys {

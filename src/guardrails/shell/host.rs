@@ -33,16 +33,22 @@ impl Judge<'_> {
         }
         match name {
             "kill" => self.kill(args, sure),
-            "fuser" if args.iter().any(|arg| flag(&arg.text, 'k') || arg.text == "--kill") => Err(self.by_name("fuser -k")),
-            "systemctl" | "loginctl" if args.iter().any(|arg| killing(&arg.text)) => {
-                Err(built(KILL_BY_NAME, &self.part, format!("`{name}` with `kill` ends every process of a unit or session; {BY_ID}")))
+            "fuser" if args.iter().any(|arg| flag(&arg.text, 'k') || arg.text == "--kill") => {
+                Err(self.by_name("fuser -k"))
             }
+            "systemctl" | "loginctl" if args.iter().any(|arg| killing(&arg.text)) => Err(built(
+                KILL_BY_NAME,
+                &self.part,
+                format!("`{name}` with `kill` ends every process of a unit or session; {BY_ID}"),
+            )),
             _ => self.windows_guard(&name.to_ascii_lowercase(), args),
         }
     }
 
     fn by_name(&self, name: &str) -> Box<super::super::Denial> {
-        let reason = format!("`{name}` ends processes by what they are called or hold, which can be the host's own or another run's; {BY_ID}");
+        let reason = format!(
+            "`{name}` ends processes by what they are called or hold, which can be the host's own or another run's; {BY_ID}"
+        );
         built(KILL_BY_NAME, &self.part, reason)
     }
 
@@ -51,13 +57,17 @@ impl Judge<'_> {
         let lower: Vec<String> = args.iter().map(|arg| arg.text.to_ascii_lowercase()).collect();
         match name {
             "taskkill" => {
-                let switches: Vec<&str> =
-                    lower.iter().filter(|text| text.starts_with(['/', '-'])).map(|text| text.trim_start_matches(['/', '-'])).collect();
+                let switches: Vec<&str> = lower
+                    .iter()
+                    .filter(|text| text.starts_with(['/', '-']))
+                    .map(|text| text.trim_start_matches(['/', '-']))
+                    .collect();
                 if switches.iter().any(|switch| matches!(*switch, "im" | "fi") || switch.starts_with("im:")) {
                     let reason = "`taskkill` by image name or filter ends every process of that name, the host's too; use `taskkill /PID <n>` with the number of a process that you started";
                     return Err(built(KILL_BY_NAME, &self.part, reason));
                 }
-                let numbers = args.iter().filter(|arg| !arg.text.starts_with(['/', '-']) || arg.text.starts_with("-1"));
+                let numbers =
+                    args.iter().filter(|arg| !arg.text.starts_with(['/', '-']) || arg.text.starts_with("-1"));
                 for arg in numbers {
                     self.target(&arg.text, "taskkill /PID <n>")?;
                 }
@@ -68,7 +78,10 @@ impl Judge<'_> {
                 Err(built(KILL_BY_NAME, &self.part, reason))
             }
             "tskill" => Err(self.by_name("tskill")),
-            "wmic" if lower.iter().any(|text| text == "process") && lower.iter().any(|text| matches!(text.as_str(), "delete" | "terminate")) => {
+            "wmic"
+                if lower.iter().any(|text| text == "process")
+                    && lower.iter().any(|text| matches!(text.as_str(), "delete" | "terminate")) =>
+            {
                 Err(self.by_name("wmic process … delete"))
             }
             _ => Ok(()),
@@ -92,13 +105,19 @@ impl Judge<'_> {
                 "-a" | "--all" | "-p" | "--pid" | "--verbose" => {}
                 _ if text.starts_with("--") => {}
                 // A signal comes first, and once. What looks like one after it is a group.
-                _ if text.starts_with('-') && text.len() > 1 && targets.is_empty() && !self.signalled(args, arg) => {}
+                _ if text.starts_with('-')
+                    && text.len() > 1
+                    && targets.is_empty()
+                    && !self.signalled(args, arg) => {}
                 _ if text.starts_with('-') && text.len() > 1 => targets.push(arg),
                 _ => targets.push(arg),
             }
         }
         // A lone `-1` is a target for some shells and a signal for others.
-        if targets.is_empty() && sure == Sure::Yes && args.iter().any(|arg| edit::number(&arg.text).is_some_and(|n| n < 0)) {
+        if targets.is_empty()
+            && sure == Sure::Yes
+            && args.iter().any(|arg| edit::number(&arg.text).is_some_and(|n| n < 0))
+        {
             return Err(self.group("a group"));
         }
         for target in targets {
@@ -114,12 +133,16 @@ impl Judge<'_> {
     fn signalled(&self, args: &[Arg], this: &Arg) -> bool {
         args.iter().take_while(|arg| !std::ptr::eq(*arg, this)).any(|arg| {
             let text = arg.text.as_str();
-            matches!(text, "-s" | "-n" | "--signal") || text.starts_with("--signal=") || (text.starts_with('-') && text.len() > 1)
+            matches!(text, "-s" | "-n" | "--signal")
+                || text.starts_with("--signal=")
+                || (text.starts_with('-') && text.len() > 1)
         })
     }
 
     fn group(&self, what: &str) -> Box<super::super::Denial> {
-        let reason = format!("`kill` on {what} (0, -1, -PGID) reaches more than what you started, the host too; {BY_ID}");
+        let reason = format!(
+            "`kill` on {what} (0, -1, -PGID) reaches more than what you started, the host too; {BY_ID}"
+        );
         built(KILL_GROUP, &self.part, reason)
     }
 
@@ -143,24 +166,34 @@ impl Judge<'_> {
                 _ => Ok(()),
             };
         }
-        let reason = format!("the target of this kill is not a number that stands in the line, so it can be any process, the host too (a pipe, a variable, a substitution, a name); use `{instead}`. {BY_ID}");
+        let reason = format!(
+            "the target of this kill is not a number that stands in the line, so it can be any process, the host too (a pipe, a variable, a substitution, a name); use `{instead}`. {BY_ID}"
+        );
         Err(built(KILL_TARGET, &self.part, reason))
     }
 
     /// `kill` that gets its targets from elsewhere.
     pub(super) fn fed_kill(&self) -> Box<super::super::Denial> {
-        let reason = format!("`kill` is given its targets by another command, so it can be any process, the host too; {BY_ID}");
+        let reason = format!(
+            "`kill` is given its targets by another command, so it can be any process, the host too; {BY_ID}"
+        );
         built(KILL_TARGET, &self.part, reason)
     }
 }
 
 /// A short option, alone or bundled.
 fn flag(text: &str, letter: char) -> bool {
-    text.starts_with('-') && !text.starts_with("--") && text.contains(letter) && !text.chars().skip(1).all(|c| c.is_ascii_uppercase())
+    text.starts_with('-')
+        && !text.starts_with("--")
+        && text.contains(letter)
+        && !text.chars().skip(1).all(|c| c.is_ascii_uppercase())
 }
 
 fn killing(text: &str) -> bool {
-    matches!(text, "kill" | "kill-session" | "kill-user" | "terminate-session" | "terminate-user" | "terminate-seat")
+    matches!(
+        text,
+        "kill" | "kill-session" | "kill-user" | "terminate-session" | "terminate-user" | "terminate-seat"
+    )
 }
 
 /// Whether a word can be meant as a target at all.

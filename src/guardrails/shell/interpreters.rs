@@ -22,13 +22,16 @@ pub(super) fn language(name: &str) -> Option<Language> {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     Some(match bare {
         "python" | "pypy" | "ipython" | "python-config" => Language::Options(&["-c"]),
-        "perl" => Language::Options(&["-e", "-E", "-ne", "-pe", "-le", "-lne", "-lpe", "-pie", "-nle", "-ple", "-we"]),
+        "perl" => Language::Options(&[
+            "-e", "-E", "-ne", "-pe", "-le", "-lne", "-lpe", "-pie", "-nle", "-ple", "-we",
+        ]),
         "ruby" | "irb" => Language::Options(&["-e", "-ne", "-pe"]),
         "node" | "nodejs" | "iojs" => Language::Options(&["-e", "--eval", "-p", "--print", "-pe"]),
         "deno" => Language::Options(&["eval", "-p"]),
         "bun" | "tsx" | "ts-node" => Language::Options(&["-e", "--eval", "-p", "--print"]),
         "php" => Language::Options(&["-r", "-B", "-R", "-E"]),
-        "lua" | "luajit" | "julia" | "Rscript" | "groovy" | "osascript" | "elixir" | "guile" | "racket" | "ghc" | "scala" => Language::Options(&["-e", "-E"]),
+        "lua" | "luajit" | "julia" | "Rscript" | "groovy" | "osascript" | "elixir" | "guile" | "racket"
+        | "ghc" | "scala" => Language::Options(&["-e", "-E"]),
         "tclsh" | "wish" | "gdb" => Language::Options(&["-c"]),
         "awk" | "gawk" | "mawk" | "nawk" => Language::Awk,
         "sed" | "gsed" => Language::Sed,
@@ -70,8 +73,11 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged<bool> {
             let mut given = false;
             while let Some((at, arg)) = args.next() {
                 let text = arg.text.as_str();
-                let option = options.iter().find(|option| text == **option || (bundles(text, option) && call.name != "deno"));
-                let glued = text.split_once('=').filter(|(option, _)| options.contains(option)).map(|(_, code)| code);
+                let option = options
+                    .iter()
+                    .find(|option| text == **option || (bundles(text, option) && call.name != "deno"));
+                let glued =
+                    text.split_once('=').filter(|(option, _)| options.contains(option)).map(|(_, code)| code);
                 if let Some(code) = glued {
                     given = true;
                     judge.code(code)?;
@@ -84,7 +90,11 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged<bool> {
                         judge.code(&code.text)?;
                         args.next();
                     }
-                } else if let Some(code) = options.iter().filter(|option| option.len() == 2).find_map(|option| text.strip_prefix(option)) {
+                } else if let Some(code) = options
+                    .iter()
+                    .filter(|option| option.len() == 2)
+                    .find_map(|option| text.strip_prefix(option))
+                {
                     given = true;
                     judge.code(code)?;
                 } else if !text.starts_with('-') && !given {
@@ -151,7 +161,11 @@ fn sed(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
         if executes(text) {
             judge.denied_code(text)?;
             if judge.context.deny_undecided {
-                return Err(built(denial::UNDECIDED, &judge.part, "`sed` with its `e` runs what it makes; run the commands themselves"));
+                return Err(built(
+                    denial::UNDECIDED,
+                    &judge.part,
+                    "`sed` with its `e` runs what it makes; run the commands themselves",
+                ));
             }
         }
     }
@@ -162,18 +176,46 @@ fn sed(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
 fn executes(script: &str) -> bool {
     script.split(['\n', ';', '}']).any(|piece| {
         let piece = piece.trim_end();
-        let flags: String = piece.chars().rev().take_while(|c| matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M' | 'e' | '0'..='9')).collect();
+        let flags: String = piece
+            .chars()
+            .rev()
+            .take_while(|c| matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M' | 'e' | '0'..='9'))
+            .collect();
         let before = piece.chars().rev().nth(flags.chars().count());
-        let substitution = flags.contains('e') && before.is_some_and(|c| !c.is_alphanumeric() && !c.is_whitespace());
-        let command = piece.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | ' ' | '{' | '!'));
+        let substitution =
+            flags.contains('e') && before.is_some_and(|c| !c.is_alphanumeric() && !c.is_whitespace());
+        let command = piece
+            .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | ' ' | '{' | '!'));
         substitution || command == "e" || command.starts_with("e ") || piece.contains("/e ")
     })
 }
 
 /// What starts another process from code.
 const STARTS: [&str; 24] = [
-    "system", "popen", "exec", "spawn", "subprocess", "check_output", "check_call", "qx", "`", "shell", "getline", "Popen", "fork", "backtick", "passthru",
-    "IO.popen", "Open3", "run(", "call(", "os.kill", "sh(", "Command", "| \"", "|\"",
+    "system",
+    "popen",
+    "exec",
+    "spawn",
+    "subprocess",
+    "check_output",
+    "check_call",
+    "qx",
+    "`",
+    "shell",
+    "getline",
+    "Popen",
+    "fork",
+    "backtick",
+    "passthru",
+    "IO.popen",
+    "Open3",
+    "run(",
+    "call(",
+    "os.kill",
+    "sh(",
+    "Command",
+    "| \"",
+    "|\"",
 ];
 
 impl Judge<'_> {
@@ -192,7 +234,11 @@ impl Judge<'_> {
         self.denied_code(code)?;
         for literal in literals(code) {
             let first = literal.split_whitespace().next().map(program).unwrap_or_default();
-            if first == "kill" || first == "git" || super::wrappers::is_wrapper(first) || super::wrappers::SHELLS.contains(&first) {
+            if first == "kill"
+                || first == "git"
+                || super::wrappers::is_wrapper(first)
+                || super::wrappers::SHELLS.contains(&first)
+            {
                 match self.source(literal, &Stdin::Plain) {
                     Err(denial) if denial.rule == RuleId::Built(denial::UNREADABLE) => {}
                     other => other?,
@@ -204,11 +250,19 @@ impl Judge<'_> {
 
     /// Words that a rule denies, in code that can start a process.
     pub(super) fn denied_code(&mut self, code: &str) -> Judged {
-        let tokens: Vec<&str> =
-            code.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '*' | '.' | '/'))).filter(|word| !word.is_empty()).map(program).collect();
+        let tokens: Vec<&str> = code
+            .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '*' | '.' | '/')))
+            .filter(|word| !word.is_empty())
+            .map(program)
+            .collect();
         self.spend(tokens.len())?;
-        if let Some(word) = tokens.iter().find(|token| host::BY_NAME.contains(token) || host::WINDOWS.contains(&token.to_ascii_lowercase().as_str())) {
-            let reason = format!("this code can start `{word}`, which ends processes by their name, the host's too; {}", denial::BY_ID);
+        if let Some(word) = tokens.iter().find(|token| {
+            host::BY_NAME.contains(token) || host::WINDOWS.contains(&token.to_ascii_lowercase().as_str())
+        }) {
+            let reason = format!(
+                "this code can start `{word}`, which ends processes by their name, the host's too; {}",
+                denial::BY_ID
+            );
             return Err(built(KILL_BY_NAME, &self.part, reason));
         }
         for rule in &self.rules {
@@ -230,13 +284,21 @@ impl Judge<'_> {
         for word in found {
             for (at, _) in code.match_indices(word) {
                 let before = code.get(..at).and_then(|before| before.chars().last());
-                if word.starts_with("kill") && before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '"' | '\'')) {
+                if word.starts_with("kill")
+                    && before
+                        .is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '"' | '\''))
+                {
                     continue;
                 }
                 let rest = code.get(at + word.len()..).unwrap_or_default();
                 let wide = rest.starts_with("pg") || word == "killpg";
                 let rest = rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim_start();
-                if word == "kill " && !code.contains("perl") && !rest.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '$' | '\'' | '"' | '@')) {
+                if word == "kill "
+                    && !code.contains("perl")
+                    && !rest.starts_with(|c: char| {
+                        c.is_ascii_digit() || matches!(c, '-' | '$' | '\'' | '"' | '@')
+                    })
+                {
                     continue;
                 }
                 if word != "kill " && !rest.starts_with('(') && word != "kill(" && !rest.starts_with('.') {
@@ -256,7 +318,11 @@ impl Judge<'_> {
             let piece = piece.trim().trim_matches(['"', '\'', '(', ')']);
             if let Some(number) = edit::number(&piece.replace('_', "")) {
                 if self.context.host.is_some_and(|host| i64::from(host) == number.abs()) {
-                    return Err(built(HOST_ID, &self.part, format!("{number} is Worca itself, which runs you; {}", denial::BY_ID)));
+                    return Err(built(
+                        HOST_ID,
+                        &self.part,
+                        format!("{number} is Worca itself, which runs you; {}", denial::BY_ID),
+                    ));
                 }
                 own |= number > 1;
                 if number < 0 && piece.starts_with('-') {
@@ -264,10 +330,15 @@ impl Judge<'_> {
                     break;
                 }
             } else {
-                own |= piece.ends_with(".pid") || piece.ends_with("getpid()") || piece == "$$" || piece == "Process.pid";
+                own |= piece.ends_with(".pid")
+                    || piece.ends_with("getpid()")
+                    || piece == "$$"
+                    || piece == "Process.pid";
             }
         }
-        let searches = ["process_iter", "psutil", "pgrep", "/proc", "pidof", "ps aux", "ps -"].iter().any(|word| code.contains(word));
+        let searches = ["process_iter", "psutil", "pgrep", "/proc", "pidof", "ps aux", "ps -"]
+            .iter()
+            .any(|word| code.contains(word));
         if own && !wide && !searches {
             return Ok(());
         }

@@ -50,8 +50,22 @@ pub(super) fn line(line: &str, context: &LineContext<'_>, depth: u32) -> Verdict
 
 /// Variables whose value some program runs as a command.
 const RUN_VALUES: [&str; 17] = [
-    "GIT_SSH_COMMAND", "GIT_SSH", "GIT_PAGER", "PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR", "VISUAL",
-    "GIT_EXTERNAL_DIFF", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND", "MANPAGER", "LESSOPEN", "LESSCLOSE", "BROWSER",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH",
+    "GIT_PAGER",
+    "PAGER",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "EDITOR",
+    "VISUAL",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_ASKPASS",
+    "SSH_ASKPASS",
+    "GIT_PROXY_COMMAND",
+    "MANPAGER",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "BROWSER",
     "PROMPT_COMMAND",
 ];
 /// Variables whose value the shell expands as a prompt.
@@ -73,7 +87,8 @@ impl<'a> Judge<'a> {
 
     /// Judges the text of a script.
     pub(super) fn source(&mut self, source: &str, stdin: &Stdin) -> Judged {
-        let script = parser::parse(source, &self.budget).map_err(|trouble| denial::trouble(&trouble, source))?;
+        let script =
+            parser::parse(source, &self.budget).map_err(|trouble| denial::trouble(&trouble, source))?;
         self.deeper(|judge| judge.script(&script, stdin))
     }
 
@@ -200,7 +215,10 @@ impl<'a> Judge<'a> {
                 let copies = matches!(redirect.kind, RedirectKind::CopyOut(_));
                 let mut found = Stdin::Plain;
                 for (text, _) in self.texts(&word.parts)? {
-                    if copies && (text == "-" || text.trim_end_matches('-').chars().all(|digit| digit.is_ascii_digit())) {
+                    if copies
+                        && (text == "-"
+                            || text.trim_end_matches('-').chars().all(|digit| digit.is_ascii_digit()))
+                    {
                         continue;
                     }
                     self.path(&text)?;
@@ -283,7 +301,8 @@ impl<'a> Judge<'a> {
             let list = elements.join(&NEXT.to_string());
             for all in ["@", "*"] {
                 let key = format!("{name}[{all}]");
-                let before = self.values.get(&key).map(|variable| variable.values.clone()).unwrap_or_default();
+                let before =
+                    self.values.get(&key).map(|variable| variable.values.clone()).unwrap_or_default();
                 for old in before {
                     self.values.set(&key, format!("{old}{NEXT}{list}"));
                 }

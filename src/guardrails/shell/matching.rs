@@ -149,7 +149,9 @@ fn has_argument(args: &[Arg], pattern: &str) -> Match {
         if hit {
             return Match::Yes;
         }
-        if !arg.is_known() && (text.starts_with(UNKNOWN) || glob::matches(&text.replace(UNKNOWN, "*"), pattern)) {
+        if !arg.is_known()
+            && (text.starts_with(UNKNOWN) || glob::matches(&text.replace(UNKNOWN, "*"), pattern))
+        {
             best = Match::Maybe;
         }
     }

@@ -9,8 +9,22 @@ use super::values::{JOB, UNKNOWN};
 
 /// Options of any program whose value names what is left out, or is text.
 const NOT_PATHS: [&str; 16] = [
-    "--exclude", "--exclude-dir", "--ignore", "--ignore-path-pattern", "--glob", "--iglob", "--include", "--grep", "--message", "--author", "--format",
-    "--pretty", "--title", "--body", "--filter", "--invert-match",
+    "--exclude",
+    "--exclude-dir",
+    "--ignore",
+    "--ignore-path-pattern",
+    "--glob",
+    "--iglob",
+    "--include",
+    "--grep",
+    "--message",
+    "--author",
+    "--format",
+    "--pretty",
+    "--title",
+    "--body",
+    "--filter",
+    "--invert-match",
 ];
 
 impl Judge<'_> {
@@ -19,11 +33,14 @@ impl Judge<'_> {
         self.spend(call.args.len())?;
         let args = call.args;
         match call.name {
-            "echo" | "printf" | "expr" | "basename" | "dirname" | "which" | "man" | "seq" | "logger" | "gh" | "true" | "ps" | "pgrep" | "pidof" => Ok(()),
+            "echo" | "printf" | "expr" | "basename" | "dirname" | "which" | "man" | "seq" | "logger"
+            | "gh" | "true" | "ps" | "pgrep" | "pidof" => Ok(()),
             "ls" | "stat" | "du" | "tree" | "readlink" | "realpath" | "eza" | "exa" | "dir" => {
                 args.iter().try_for_each(|arg| self.looked_at(&arg.text))
             }
-            "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack" | "jq" | "yq" => self.after_pattern(args, "eAmBCgt"),
+            "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack" | "jq" | "yq" => {
+                self.after_pattern(args, "eAmBCgt")
+            }
             _ => self.all_paths(args),
         }
     }
@@ -55,12 +72,20 @@ impl Judge<'_> {
                 }
             } else if text.starts_with("--") {
                 pattern &= !text.starts_with("--regexp") && text != "--files";
-                if NOT_PATHS.contains(&text) || matches!(text, "--regexp" | "--type" | "--context" | "--max-count" | "--arg" | "--argjson") {
+                if NOT_PATHS.contains(&text)
+                    || matches!(
+                        text,
+                        "--regexp" | "--type" | "--context" | "--max-count" | "--arg" | "--argjson"
+                    )
+                {
                     args.next();
                 }
             } else if text.starts_with('-') && text.len() > 1 {
                 pattern &= !text.contains('e');
-                if text.chars().last().is_some_and(|last| values.contains(last)) && !text.ends_with(|c: char| c.is_ascii_digit()) && text.len() == 2 {
+                if text.chars().last().is_some_and(|last| values.contains(last))
+                    && !text.ends_with(|c: char| c.is_ascii_digit())
+                    && text.len() == 2
+                {
                     args.next();
                 }
             } else if pattern {
@@ -85,9 +110,13 @@ impl Judge<'_> {
         if let Some(file) = text.strip_prefix("file://") {
             return self.path(file);
         }
-        for (_, path) in [text.split_once('='), text.split_once(':'), text.split_once('@').filter(|(key, _)| key.is_empty() || key.ends_with('='))]
-            .into_iter()
-            .flatten()
+        for (_, path) in [
+            text.split_once('='),
+            text.split_once(':'),
+            text.split_once('@').filter(|(key, _)| key.is_empty() || key.ends_with('=')),
+        ]
+        .into_iter()
+        .flatten()
         {
             self.path(path.trim_start_matches('@'))?;
         }

@@ -11,7 +11,8 @@ use super::{Shell, judge_at};
 /// Options of a shell that take a value of their own.
 const SHELL_VALUES: [&str; 6] = ["-o", "+o", "-O", "+O", "--rcfile", "--init-file"];
 
-const WRITE_OUT: &str = "write the commands themselves into the line, or into a file of the worktree and run that file";
+const WRITE_OUT: &str =
+    "write the commands themselves into the line, or into a file of the worktree and run that file";
 
 /// A shell of POSIX kind: `-c`, a file, or what it reads.
 pub(super) fn shell(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
@@ -27,14 +28,21 @@ pub(super) fn shell(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
             break;
         }
         if matches!(text, "--rcfile" | "--init-file") {
-            return Err(built(UNDECIDED, &judge.part, format!("`{text}` makes a shell run a file before its command; leave it out")));
+            return Err(built(
+                UNDECIDED,
+                &judge.part,
+                format!("`{text}` makes a shell run a file before its command; leave it out"),
+            ));
         }
         if matches!(text, "--version" | "--help") {
             return Ok(());
         }
-        let value = SHELL_VALUES.contains(&text) || (!text.starts_with("--") && text.len() > 2 && text.ends_with('o'));
+        let value = SHELL_VALUES.contains(&text)
+            || (!text.starts_with("--") && text.len() > 2 && text.ends_with('o'));
         if !text.starts_with("--") || text == "--command" {
-            script |= text.starts_with('-') && (text.contains('c') || text == "--command") && !SHELL_VALUES.contains(&text);
+            script |= text.starts_with('-')
+                && (text.contains('c') || text == "--command")
+                && !SHELL_VALUES.contains(&text);
             reads |= text.contains('s');
         }
         if let Some(glued) = text.strip_prefix("--command=") {
@@ -51,7 +59,11 @@ pub(super) fn shell(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
         Some(file) if !reads => {
             let text = file.text.as_str();
             if text.starts_with("/dev/fd/") || text.starts_with("/proc/self/fd") || text == "/dev/stdin" {
-                return fed(judge, call, text != "/dev/fd/0" && text != "/dev/stdin" && text != "/proc/self/fd/0");
+                return fed(
+                    judge,
+                    call,
+                    text != "/dev/fd/0" && text != "/dev/stdin" && text != "/proc/self/fd/0",
+                );
             }
             judge.path(text)?;
             // A script that hands its arguments on.
@@ -79,7 +91,9 @@ fn fed(judge: &mut Judge<'_>, call: &Call<'_>, always: bool) -> Judged {
 }
 
 fn opaque(judge: &Judge<'_>, name: &str) -> Box<super::super::Denial> {
-    let reason = format!("`{name}` would run text that another command makes or fetches, so it cannot be known what it runs; {WRITE_OUT}");
+    let reason = format!(
+        "`{name}` would run text that another command makes or fetches, so it cannot be known what it runs; {WRITE_OUT}"
+    );
     built(UNDECIDED, &judge.part, reason)
 }
 
@@ -112,7 +126,9 @@ pub(super) fn windows(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
         let rest = call.args.get(at + 1..).unwrap_or_default();
         let line = if is_cmd {
             let switch = text.trim_start_matches('/');
-            if !text.starts_with('/') || !(switch.starts_with('c') || switch.starts_with('k') || switch.starts_with('r')) {
+            if !text.starts_with('/')
+                || !(switch.starts_with('c') || switch.starts_with('k') || switch.starts_with('r'))
+            {
                 continue;
             }
             let glued = arg.text.trim_start_matches('/').chars().skip(1).collect::<String>();
@@ -124,7 +140,9 @@ pub(super) fn windows(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
             if switch.starts_with('e') && "encodedcommand".starts_with(switch) || switch == "ec" {
                 return Err(opaque(judge, call.name));
             }
-            if !(switch.starts_with('c') && ("command".starts_with(switch) || "commandwithargs".starts_with(switch))) {
+            if !(switch.starts_with('c')
+                && ("command".starts_with(switch) || "commandwithargs".starts_with(switch)))
+            {
                 if switch.starts_with('f') && "file".starts_with(switch) {
                     return judge.suffixes(rest, call.notes, call.stdin);
                 }
@@ -132,14 +150,24 @@ pub(super) fn windows(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
             }
             join(rest)
         } else {
-            if at > 0 && call.args.get(at - 1).is_some_and(|before| before.text.starts_with('-') && valued(&before.text)) {
+            if at > 0
+                && call
+                    .args
+                    .get(at - 1)
+                    .is_some_and(|before| before.text.starts_with('-') && valued(&before.text))
+            {
                 continue;
             }
             join(call.args.get(at..).unwrap_or_default())
         };
         if line.contains(UNKNOWN) {
             let part = judge.part.clone();
-            judge.undecided(&[Arg::new(line.clone())], call.notes, &part, "the text that a shell is to run is made at run time")?;
+            judge.undecided(
+                &[Arg::new(line.clone())],
+                call.notes,
+                &part,
+                "the text that a shell is to run is made at run time",
+            )?;
         }
         let shell = if is_cmd { Shell::Cmd } else { Shell::PowerShell };
         return match judge_at(shell, line.trim(), judge.context, judge.depth + 1) {
@@ -153,8 +181,22 @@ pub(super) fn windows(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
 /// Options of PowerShell with a value.
 fn valued(option: &str) -> bool {
     let option = option.trim_start_matches('-').to_ascii_lowercase();
-    ["executionpolicy", "ep", "ex", "exec", "version", "windowstyle", "w", "workingdirectory", "wd", "outputformat", "inputformat", "configurationname", "psconsolefile"]
-        .contains(&option.as_str())
+    [
+        "executionpolicy",
+        "ep",
+        "ex",
+        "exec",
+        "version",
+        "windowstyle",
+        "w",
+        "workingdirectory",
+        "wd",
+        "outputformat",
+        "inputformat",
+        "configurationname",
+        "psconsolefile",
+    ]
+    .contains(&option.as_str())
 }
 
 impl Judge<'_> {
@@ -169,7 +211,8 @@ impl Judge<'_> {
             }
             "source" | "." => {
                 self.values.any = true;
-                let file = args.iter().find(|arg| arg.text != "--").map(|arg| arg.text.clone()).unwrap_or_default();
+                let file =
+                    args.iter().find(|arg| arg.text != "--").map(|arg| arg.text.clone()).unwrap_or_default();
                 if file.starts_with("/dev/fd/") || file.starts_with("/proc/self/fd") || file == "/dev/stdin" {
                     let own = matches!(file.as_str(), "/dev/fd/0" | "/dev/stdin" | "/proc/self/fd/0");
                     fed(self, call, !own)?;
@@ -209,7 +252,8 @@ impl Judge<'_> {
                 }
                 self.named(args)?;
             }
-            "export" | "declare" | "typeset" | "local" | "readonly" | "unset" | "read" | "let" | "getopts" => {
+            "export" | "declare" | "typeset" | "local" | "readonly" | "unset" | "read" | "let"
+            | "getopts" => {
                 self.named(args)?;
             }
             "printf" if first == "-v" => {
@@ -224,8 +268,9 @@ impl Judge<'_> {
                     self.looked_at(&arg.text)?;
                 }
             }
-            "cd" | "pushd" | "popd" | "true" | "false" | ":" | "wait" | "shift" | "return" | "exit" | "break" | "continue"
-            | "shopt" | "umask" | "ulimit" | "jobs" | "bg" | "fg" | "disown" | "dirs" | "times" | "type" | "unalias" | "help" => {}
+            "cd" | "pushd" | "popd" | "true" | "false" | ":" | "wait" | "shift" | "return" | "exit"
+            | "break" | "continue" | "shopt" | "umask" | "ulimit" | "jobs" | "bg" | "fg" | "disown"
+            | "dirs" | "times" | "type" | "unalias" | "help" => {}
             _ => return Ok(false),
         }
         Ok(true)
@@ -244,7 +289,9 @@ impl Judge<'_> {
                 self.values.any |= name.contains('n') && !name.starts_with("--");
                 continue;
             }
-            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '[' | ']')) {
+            if name.is_empty()
+                || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '[' | ']'))
+            {
                 continue;
             }
             match value {

@@ -47,7 +47,8 @@ impl Values {
         if value.contains(UNKNOWN) || value.len() > MAX_VALUE || variable.values.len() >= MAX_VALUES {
             variable.unknown = true;
         }
-        if variable.values.len() < MAX_VALUES && value.len() <= MAX_VALUE && !variable.values.contains(&value) {
+        if variable.values.len() < MAX_VALUES && value.len() <= MAX_VALUE && !variable.values.contains(&value)
+        {
             variable.values.push(value);
         }
     }

@@ -33,7 +33,14 @@ const PLAIN: Wrapper =
     Wrapper { name: "", values: "", longs: &[], skip: 0, assigns: false, script: &[], joined: false };
 
 const WRAPPERS: &[Wrapper] = &[
-    Wrapper { name: "env", values: "uC", longs: &["--unset", "--chdir"], assigns: true, script: &["-S", "--split-string"], ..PLAIN },
+    Wrapper {
+        name: "env",
+        values: "uC",
+        longs: &["--unset", "--chdir"],
+        assigns: true,
+        script: &["-S", "--split-string"],
+        ..PLAIN
+    },
     Wrapper { name: "timeout", values: "sk", longs: &["--signal", "--kill-after"], skip: 1, ..PLAIN },
     Wrapper { name: "gtimeout", values: "sk", longs: &["--signal", "--kill-after"], skip: 1, ..PLAIN },
     Wrapper { name: "nice", values: "n", longs: &["--adjustment"], ..PLAIN },
@@ -42,26 +49,63 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { name: "stdbuf", values: "ioe", longs: &["--input", "--output", "--error"], ..PLAIN },
     Wrapper { name: "unbuffer", ..PLAIN },
     Wrapper { name: "ionice", values: "cnpPu", longs: &["--class", "--classdata"], ..PLAIN },
-    Wrapper { name: "chrt", values: "TPD", longs: &["--sched-runtime", "--sched-period", "--sched-deadline"], skip: 1, ..PLAIN },
+    Wrapper {
+        name: "chrt",
+        values: "TPD",
+        longs: &["--sched-runtime", "--sched-period", "--sched-deadline"],
+        skip: 1,
+        ..PLAIN
+    },
     Wrapper { name: "taskset", skip: 1, ..PLAIN },
     Wrapper { name: "numactl", values: "CNmipP", ..PLAIN },
     Wrapper { name: "cpulimit", values: "lpPe", ..PLAIN },
     Wrapper { name: "prlimit", values: "p", ..PLAIN },
     Wrapper { name: "setpriv", ..PLAIN },
     Wrapper { name: "setarch", skip: 0, ..PLAIN },
-    Wrapper { name: "sudo", values: "ugphCTRDUrt", longs: &["--user", "--group", "--prompt", "--host", "--chdir", "--chroot"], assigns: true, ..PLAIN },
+    Wrapper {
+        name: "sudo",
+        values: "ugphCTRDUrt",
+        longs: &["--user", "--group", "--prompt", "--host", "--chdir", "--chroot"],
+        assigns: true,
+        ..PLAIN
+    },
     Wrapper { name: "doas", values: "uC", assigns: true, ..PLAIN },
     Wrapper { name: "pkexec", longs: &["--user"], ..PLAIN },
     Wrapper { name: "gosu", skip: 1, ..PLAIN },
     Wrapper { name: "su-exec", skip: 1, ..PLAIN },
-    Wrapper { name: "su", values: "gGswT", longs: &["--group", "--shell"], skip: 1, script: &["-c", "--command", "--session-command"], ..PLAIN },
-    Wrapper { name: "runuser", values: "ugGsw", longs: &["--user", "--group", "--shell"], script: &["-c", "--command", "--session-command"], ..PLAIN },
+    Wrapper {
+        name: "su",
+        values: "gGswT",
+        longs: &["--group", "--shell"],
+        skip: 1,
+        script: &["-c", "--command", "--session-command"],
+        ..PLAIN
+    },
+    Wrapper {
+        name: "runuser",
+        values: "ugGsw",
+        longs: &["--user", "--group", "--shell"],
+        script: &["-c", "--command", "--session-command"],
+        ..PLAIN
+    },
     Wrapper { name: "time", values: "fo", longs: &["--format", "--output"], ..PLAIN },
     Wrapper { name: "strace", values: "eopsuEabIOPSX", longs: &["--trace", "--output"], ..PLAIN },
     Wrapper { name: "ltrace", values: "eopsuanlFDAxw", longs: &["--output"], ..PLAIN },
     Wrapper { name: "valgrind", ..PLAIN },
-    Wrapper { name: "flock", values: "wE", longs: &["--timeout", "--wait", "--conflict-exit-code"], skip: 1, script: &["-c", "--command"], ..PLAIN },
-    Wrapper { name: "unshare", values: "SGRw", longs: &["--setuid", "--setgid", "--root", "--wd", "--propagation"], ..PLAIN },
+    Wrapper {
+        name: "flock",
+        values: "wE",
+        longs: &["--timeout", "--wait", "--conflict-exit-code"],
+        skip: 1,
+        script: &["-c", "--command"],
+        ..PLAIN
+    },
+    Wrapper {
+        name: "unshare",
+        values: "SGRw",
+        longs: &["--setuid", "--setgid", "--root", "--wd", "--propagation"],
+        ..PLAIN
+    },
     Wrapper { name: "nsenter", values: "tSG", longs: &["--target", "--setuid", "--setgid"], ..PLAIN },
     Wrapper { name: "chroot", longs: &["--userspec", "--groups"], skip: 1, ..PLAIN },
     Wrapper { name: "proot", values: "rbwqk", ..PLAIN },
@@ -73,8 +117,28 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { name: "xvfb-run", values: "efnpsw", longs: &["--server-args", "--server-num"], ..PLAIN },
     Wrapper { name: "catchsegv", ..PLAIN },
     Wrapper { name: "watch", values: "nq", longs: &["--interval", "--equexit"], joined: true, ..PLAIN },
-    Wrapper { name: "script", values: "EmoOIBT", longs: &["--echo", "--log-out", "--log-in", "--log-io"], script: &["-c", "--command"], ..PLAIN },
-    Wrapper { name: "systemd-run", values: "pEuMHGCD", longs: &["--unit", "--property", "--slice", "--setenv", "--uid", "--gid", "--working-directory", "--description"], ..PLAIN },
+    Wrapper {
+        name: "script",
+        values: "EmoOIBT",
+        longs: &["--echo", "--log-out", "--log-in", "--log-io"],
+        script: &["-c", "--command"],
+        ..PLAIN
+    },
+    Wrapper {
+        name: "systemd-run",
+        values: "pEuMHGCD",
+        longs: &[
+            "--unit",
+            "--property",
+            "--slice",
+            "--setenv",
+            "--uid",
+            "--gid",
+            "--working-directory",
+            "--description",
+        ],
+        ..PLAIN
+    },
     Wrapper { name: "systemd-inhibit", longs: &["--what", "--who", "--why", "--mode"], ..PLAIN },
     Wrapper { name: "busybox", ..PLAIN },
     Wrapper { name: "toybox", ..PLAIN },
@@ -94,7 +158,10 @@ pub(super) fn is_wrapper(name: &str) -> bool {
 
 /// The dynamic loader, which runs the program that it is given.
 fn is_loader(name: &str) -> bool {
-    name.starts_with("ld-linux") || name.starts_with("ld-musl") || name == "ld.so" || (name.starts_with("ld-") && name.contains(".so"))
+    name.starts_with("ld-linux")
+        || name.starts_with("ld-musl")
+        || name == "ld.so"
+        || (name.starts_with("ld-") && name.contains(".so"))
 }
 
 /// Judges a wrapper's command. `true`: it was one.
@@ -112,11 +179,16 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged<bool> {
         _ => {}
     }
     if is_loader(call.name) {
-        let loader = Wrapper { longs: &["--library-path", "--preload", "--argv0", "--audit", "--inhibit-rpath"], ..PLAIN };
+        let loader = Wrapper {
+            longs: &["--library-path", "--preload", "--argv0", "--audit", "--inhibit-rpath"],
+            ..PLAIN
+        };
         return wrapped(judge, call, &loader).map(|()| true);
     }
     let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == call.name) else { return Ok(false) };
-    if call.name == "command" && call.args.first().is_some_and(|arg| matches!(arg.text.as_str(), "-v" | "-V" | "-pv" | "-pV")) {
+    if call.name == "command"
+        && call.args.first().is_some_and(|arg| matches!(arg.text.as_str(), "-v" | "-V" | "-pv" | "-pV"))
+    {
         return Ok(true);
     }
     wrapped(judge, call, wrapper)?;
@@ -187,9 +259,12 @@ fn script_of<'t>(text: &'t str, rest: &'t [Arg], options: &[&str]) -> Option<(&'
 
 /// `-qc` for `-c`.
 fn bundled(text: &str, option: &str) -> bool {
-    !text.starts_with("--") && text.len() > 2 && text.strip_prefix('-').is_some_and(|letters| {
-        option.strip_prefix('-').is_some_and(|letter| letters.ends_with(letter)) && letters.chars().all(|c| c.is_ascii_alphabetic())
-    })
+    !text.starts_with("--")
+        && text.len() > 2
+        && text.strip_prefix('-').is_some_and(|letters| {
+            option.strip_prefix('-').is_some_and(|letter| letters.ends_with(letter))
+                && letters.chars().all(|c| c.is_ascii_alphabetic())
+        })
 }
 
 fn script_and(judge: &mut Judge<'_>, script: &str, more: &[Arg], call: &Call<'_>) -> Judged {
@@ -209,7 +284,10 @@ fn takes_value(text: &str, wrapper: &Wrapper) -> bool {
     // The first letter that takes a value takes the rest of the word, or the next word when there is none.
     let letters = text.strip_prefix('-').unwrap_or(text);
     for (at, letter) in letters.char_indices() {
-        let is_script = wrapper.script.iter().any(|option| option.strip_prefix('-').is_some_and(|name| name.chars().eq([letter])));
+        let is_script = wrapper
+            .script
+            .iter()
+            .any(|option| option.strip_prefix('-').is_some_and(|name| name.chars().eq([letter])));
         if wrapper.values.contains(letter) || is_script {
             return at + letter.len_utf8() == letters.len();
         }
@@ -221,7 +299,16 @@ fn takes_value(text: &str, wrapper: &Wrapper) -> bool {
 fn xargs(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
     let options = Wrapper {
         values: "adEILnPs",
-        longs: &["--arg-file", "--delimiter", "--max-lines", "--max-args", "--max-procs", "--max-chars", "--replace", "--process-slot-var"],
+        longs: &[
+            "--arg-file",
+            "--delimiter",
+            "--max-lines",
+            "--max-args",
+            "--max-procs",
+            "--max-chars",
+            "--replace",
+            "--process-slot-var",
+        ],
         ..PLAIN
     };
     let mut args = call.args;
@@ -298,7 +385,22 @@ fn find(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
 
 /// `parallel`: a command that gets arguments, or, without one, arguments that are commands.
 fn parallel(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
-    let options = Wrapper { values: "jIaCdENnPSLsX", longs: &["--jobs", "--arg-file", "--colsep", "--delay", "--timeout", "--joblog", "--results", "--sshlogin", "--workdir", "--tagstring"], ..PLAIN };
+    let options = Wrapper {
+        values: "jIaCdENnPSLsX",
+        longs: &[
+            "--jobs",
+            "--arg-file",
+            "--colsep",
+            "--delay",
+            "--timeout",
+            "--joblog",
+            "--results",
+            "--sshlogin",
+            "--workdir",
+            "--tagstring",
+        ],
+        ..PLAIN
+    };
     let mut args = call.args;
     while let Some((arg, rest)) = args.split_first().filter(|(arg, _)| arg.text.starts_with('-')) {
         let takes = takes_value(&arg.text, &options);
@@ -309,14 +411,23 @@ fn parallel(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
     let given = args.get(end..).unwrap_or_default();
     if command.is_empty() {
         if given.is_empty() {
-            return Err(built(UNDECIDED, &judge.part, "`parallel` without a command runs the lines that it reads, which are not in the line; write them out"));
+            return Err(built(
+                UNDECIDED,
+                &judge.part,
+                "`parallel` without a command runs the lines that it reads, which are not in the line; write them out",
+            ));
         }
         for arg in given.iter().filter(|arg| !arg.text.starts_with(":::")) {
             judge.deeper(|judge| judge.source(&arg.text, &Stdin::Plain))?;
         }
         return Ok(());
     }
-    let mut line = command.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" ").replace("{}", &UNKNOWN.to_string());
+    let mut line = command
+        .iter()
+        .map(|arg| arg.text.as_str())
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace("{}", &UNKNOWN.to_string());
     if given.is_empty() {
         line.push(' ');
         line.push(UNKNOWN);
@@ -324,7 +435,11 @@ fn parallel(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
         return handed(judge, &inner, call);
     }
     for arg in given.iter().filter(|arg| !arg.text.starts_with(":::")) {
-        let one = if line.contains(UNKNOWN) { line.replace(UNKNOWN, &arg.text) } else { format!("{line} {}", arg.text) };
+        let one = if line.contains(UNKNOWN) {
+            line.replace(UNKNOWN, &arg.text)
+        } else {
+            format!("{line} {}", arg.text)
+        };
         judge.deeper(|judge| judge.source(&one, &Stdin::Plain))?;
     }
     Ok(())

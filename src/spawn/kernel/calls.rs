@@ -22,9 +22,8 @@ pub(super) fn forbid() -> Result<(), String> {
 }
 
 fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
-    let is = |argument, operator, value| {
-        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
-    };
+    let is =
+        |argument, operator, value| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value);
     let another = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
     let rules: BTreeMap<i64, Vec<SeccompRule>> = [
         // A process id that is not 0 (itself), and a new limit.

@@ -96,7 +96,9 @@ impl Parser<'_> {
             if super::is_meta(character) {
                 break;
             }
-            if text.len() > 9 || !(character.is_ascii_lowercase() || matches!(character, '{' | '}' | '!' | '[')) {
+            if text.len() > 9
+                || !(character.is_ascii_lowercase() || matches!(character, '{' | '}' | '!' | '['))
+            {
                 text.clear();
                 break;
             }
@@ -299,7 +301,10 @@ impl Parser<'_> {
             }
             Some('{') if self.second().is_some_and(is_name_start) => {
                 self.next()?;
-                while self.peek().is_some_and(|character| is_name(character) || matches!(character, '[' | ']')) {
+                while self
+                    .peek()
+                    .is_some_and(|character| is_name(character) || matches!(character, '[' | ']'))
+                {
                     self.next()?;
                 }
                 named = self.take('}')?;
@@ -313,7 +318,9 @@ impl Parser<'_> {
         }
         let arrow = self.peek();
         let process = self.second() == Some('(');
-        if !matches!(arrow, Some('<' | '>')) || process || (fd == Some(u32::MAX) && !named && self.raw(at) == Some('{'))
+        if !matches!(arrow, Some('<' | '>'))
+            || process
+            || (fd == Some(u32::MAX) && !named && self.raw(at) == Some('{'))
         {
             self.pos = at;
             return Ok(None);

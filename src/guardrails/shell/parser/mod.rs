@@ -44,14 +44,7 @@ struct Parser<'b> {
 
 impl<'b> Parser<'b> {
     fn new(source: &str, budget: &'b Budget, nesting: u32) -> Self {
-        Self {
-            chars: source.chars().collect(),
-            pos: 0,
-            nesting,
-            budget,
-            pending: Vec::new(),
-            waiting: false,
-        }
+        Self { chars: source.chars().collect(), pos: 0, nesting, budget, pending: Vec::new(), waiting: false }
     }
 
     fn raw(&self, at: usize) -> Option<char> {

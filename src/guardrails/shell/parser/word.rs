@@ -38,14 +38,19 @@ impl Parser<'_> {
     pub(super) fn word(&mut self, declaring: bool) -> Parsed<Word> {
         let mut parts = Parts::default();
         while let Some(character) = self.peek() {
-            let second = if matches!(character, '<' | '>' | '?' | '*' | '+' | '@' | '!') { self.second() } else { None };
+            let second = if matches!(character, '<' | '>' | '?' | '*' | '+' | '@' | '!') {
+                self.second()
+            } else {
+                None
+            };
             match character {
                 '<' | '>' if second == Some('(') => {
                     self.next()?;
                     self.next()?;
                     parts.push(Part::Process(self.substituted()?));
                 }
-                '(' if declaring && matches!(parts.parts.last(), Some(Part::Text { text, quoted: false }) if text.ends_with('=')) =>
+                '(' if declaring
+                    && matches!(parts.parts.last(), Some(Part::Text { text, quoted: false }) if text.ends_with('=')) =>
                 {
                     self.next()?;
                     parts.push(Part::Array(self.array()?));

@@ -11,14 +11,38 @@ fn quickly(line: &str) -> Verdict {
     let verdict = judged(&NORMAL, false, line);
     let limit = if cfg!(debug_assertions) { 1500 } else { 50 };
     let took = start.elapsed();
-    assert!(took < Duration::from_millis(limit), "{took:?} for {:?}…", line.chars().take(30).collect::<String>());
+    assert!(
+        took < Duration::from_millis(limit),
+        "{took:?} for {:?}…",
+        line.chars().take(30).collect::<String>()
+    );
     verdict
 }
 
 #[test]
 fn c033_nested_substitutions_that_never_close() {
     assert_ne!(quickly(&("pkill -x demo-svc; ".to_owned() + &"$(".repeat(40))), Verdict::Allow);
-    for open in ["$(", "`", "(", "{ ", "${a:-", "$((", "<(", "\"$(", "[[ ( ", "if ", "case a in a) ", "f(){ ", "$[", "a[", "a=(", "+(", "while ", "\"${a:-", "$(( $("] {
+    for open in [
+        "$(",
+        "`",
+        "(",
+        "{ ",
+        "${a:-",
+        "$((",
+        "<(",
+        "\"$(",
+        "[[ ( ",
+        "if ",
+        "case a in a) ",
+        "f(){ ",
+        "$[",
+        "a[",
+        "a=(",
+        "+(",
+        "while ",
+        "\"${a:-",
+        "$(( $(",
+    ] {
         for count in [1, 40, 200, SIZE / open.len()] {
             assert_ne!(quickly(&open.repeat(count)), Verdict::Allow, "{open} {count}");
         }
@@ -27,9 +51,51 @@ fn c033_nested_substitutions_that_never_close() {
 
 #[test]
 fn c034_few_bytes_that_hang_a_tokenizer() {
-    for line in ["<<X$[\t\t", "'", "${", "\"", "`", "$(", "$'", "<<", "<<<", "((", "[[", "a=(", ">", "a |", "a &&", "${x", "$((1", "<<'", "f(", "case", "case x in", "for", "if", "do", ";;", ")", "}", "a;;b", "&", ";", "|", "{ a", "x() ", "<&", "${x!}", "${}", "$[", "{fd}>", "`a"] {
+    for line in [
+        "<<X$[\t\t",
+        "'",
+        "${",
+        "\"",
+        "`",
+        "$(",
+        "$'",
+        "<<",
+        "<<<",
+        "((",
+        "[[",
+        "a=(",
+        ">",
+        "a |",
+        "a &&",
+        "${x",
+        "$((1",
+        "<<'",
+        "f(",
+        "case",
+        "case x in",
+        "for",
+        "if",
+        "do",
+        ";;",
+        ")",
+        "}",
+        "a;;b",
+        "&",
+        ";",
+        "|",
+        "{ a",
+        "x() ",
+        "<&",
+        "${x!}",
+        "${}",
+        "$[",
+        "{fd}>",
+        "`a",
+    ] {
         match quickly(line) {
-            Verdict::Deny(denial) => assert_eq!(denial.rule.to_string(), "shell.unreadable", "{line}: {denial:?}"),
+            Verdict::Deny(denial) => {
+                assert_eq!(denial.rule.to_string(), "shell.unreadable", "{line}: {denial:?}")
+            }
             Verdict::Allow => panic!("allowed: {line}"),
         }
     }
@@ -37,8 +103,68 @@ fn c034_few_bytes_that_hang_a_tokenizer() {
 
 #[test]
 fn sixty_four_kib_of_anything() {
-    for piece in ["\\", "a&", "true;", "a|", "{a,b}", "{a,", "<<X\n", "cat <<E\n", "\"", "''", "<", "\n", "#", "$x", "$", "x=1 ", "a b ", "git ", "env ", "git push ", "kill 1 ", "\\\n", "$((1)) ", "`a` ", "$(a) ", "a[1]=2 ", "{1..9}", "*", "?", "[a-z]*", "~", "é", "😀", "x=$x$x;", "x+=a;", "eval ", "sh -c ",
-        "${x:-a}", "${x/a/b}", "alias a=b;", "foo env ", "xargs ", "find -exec ", "parallel ::: ", "python -c x;", "-a git ", "echo {a,b} ", "x=a;x=b;$x;", "bash -c a;", "cat <<'E'\nx\nE\n", "\t", "\r", "!", "!a ", "time ", "[[ a ]];", "((a));", "case a in a) b;; esac;", "a() { b; };", "for i in a b; do c; done;"] {
+    for piece in [
+        "\\",
+        "a&",
+        "true;",
+        "a|",
+        "{a,b}",
+        "{a,",
+        "<<X\n",
+        "cat <<E\n",
+        "\"",
+        "''",
+        "<",
+        "\n",
+        "#",
+        "$x",
+        "$",
+        "x=1 ",
+        "a b ",
+        "git ",
+        "env ",
+        "git push ",
+        "kill 1 ",
+        "\\\n",
+        "$((1)) ",
+        "`a` ",
+        "$(a) ",
+        "a[1]=2 ",
+        "{1..9}",
+        "*",
+        "?",
+        "[a-z]*",
+        "~",
+        "é",
+        "😀",
+        "x=$x$x;",
+        "x+=a;",
+        "eval ",
+        "sh -c ",
+        "${x:-a}",
+        "${x/a/b}",
+        "alias a=b;",
+        "foo env ",
+        "xargs ",
+        "find -exec ",
+        "parallel ::: ",
+        "python -c x;",
+        "-a git ",
+        "echo {a,b} ",
+        "x=a;x=b;$x;",
+        "bash -c a;",
+        "cat <<'E'\nx\nE\n",
+        "\t",
+        "\r",
+        "!",
+        "!a ",
+        "time ",
+        "[[ a ]];",
+        "((a));",
+        "case a in a) b;; esac;",
+        "a() { b; };",
+        "for i in a b; do c; done;",
+    ] {
         quickly(&piece.repeat(SIZE / piece.len()));
         quickly(&("pkill x; ".to_owned() + &piece.repeat(SIZE / piece.len())));
     }

@@ -35,8 +35,18 @@ fn closed(path: &str) -> Option<Denial> {
 }
 
 const NORMAL: [&str; 12] = [
-    "git push", "git clean", "git reset --hard", "npm publish", "yarn publish", "pnpm publish", "cargo publish", "twine upload",
-    "gem push", "gh release create", "gh pr merge", "rm -rf /",
+    "git push",
+    "git clean",
+    "git reset --hard",
+    "npm publish",
+    "yarn publish",
+    "pnpm publish",
+    "cargo publish",
+    "twine upload",
+    "gem push",
+    "gh release create",
+    "gh pr merge",
+    "rm -rf /",
 ];
 
 fn judged(patterns: &[&str], undecided: bool, line: &str) -> Verdict {
