@@ -84,7 +84,8 @@ impl Said {
 }
 
 fn session(place: &Place, lines: &[&[&str]]) -> String {
-    lines.iter().map(|line| place.said(line).shown(line)).collect::<Vec<_>>().join("\n")
+    let seen = lines.iter().map(|line| place.said(line).shown(line));
+    place.tidy(&seen.collect::<Vec<_>>().join("\n"))
 }
 
 #[test]
@@ -278,33 +279,68 @@ fn a_check_says_what_the_hook_says() {
         "name: pay\nextends: normal\ndeny:\n  tools: [mcp__browser__*, 'WebFetch(domain:*.bad.example)']\n",
     );
     let own = place.0.path().join("worca/worca.db").display().to_string();
-    let seen = session(
-        &place,
-        &[
-            &["check", "--", "ls -la && git status"],
-            &["check", "--", "true; git -C .. push"],
-            &["check", "--json", "--", "sh -c 'git push'"],
-            &["check", "--", "git", "commit", "-m", "why git push; pkill are denied"],
-            &["check", "--", "git", "push", "a b"],
-            &["check", "--set", "permissive", "--", "git push"],
-            &["check", "--set", "permissive", "--", "pkill -f node"],
-            &["check", "--set", "permissive", "--host-pid", "4242", "--", "kill 4242"],
-            &["check", "--set", "permissive", "--host-pid", "4242", "--", "kill 4243"],
-            &["check", "--shell", "cmd", "--", "taskkill /F /IM node.exe"],
-            &["check", "--shell", "powershell", "--", "gps node | spps"],
-            &["check", "--set", "strict", "--", "x=ls; $x"],
-            &["check", "--tool", "Read", "--path", "src/main.rs"],
-            &["check", "--tool", "Read", "--path", ".env"],
-            &["check", "--tool", "Read", "--path", "ok.txt"],
-            &["check", "--tool", "Write", "--path", &own],
-            &["check", "--set", "strict", "--tool", "WebFetch", "--url", "https://example.com"],
-            &["check", "--set", "pay", "--tool", "WebFetch", "--url", "https://a.bad.example/x"],
-            &["check", "--set", "pay", "--tool", "WebFetch", "--url", "https://example.com"],
-            &["check", "--set", "pay", "--tool", "mcp__browser__open"],
-            &["check", "--tool", "EnterWorktree"],
-        ],
-    );
-    insta::assert_snapshot!(seen);
+    let allowed: &[&[&str]] = &[
+        &["--", "ls -la && git status"],
+        &["--", "git", "commit", "-m", "why git push; pkill are denied"],
+        &["--set", "permissive", "--", "git push"],
+        &["--set", "permissive", "--host-pid", "4242", "--", "kill 4243"],
+        &["--shell", "cmd", "--", "taskkill /PID 4242"],
+        &["--shell", "powershell", "--", "Stop-Process -Id 4242"],
+        &["--", "x=ls; $x"],
+        &["--tool", "Read", "--path", "src/main.rs"],
+        &["--set", "permissive", "--tool", "Read", "--path", ".env"],
+        &["--set", "pay", "--tool", "WebFetch", "--url", "https://example.com"],
+        &["--set", "pay", "--tool", "mcp__files__open", "--path", "src/main.rs"],
+        &["--tool", "WebSearch"],
+    ];
+    let denied: &[(&str, &[&str])] = &[
+        ("normal.commands[git push]", &["--", "true; git -C .. push"]),
+        ("normal.commands[git push]", &["--", "sh -c 'git push'"]),
+        ("normal.commands[git push]", &["--", "git", "push", "a b"]),
+        ("host.kill-by-name", &["--set", "permissive", "--", "pkill -f node"]),
+        ("host.host-id", &["--set", "permissive", "--host-pid", "4242", "--", "kill 4242"]),
+        ("host.kill-by-name", &["--shell", "cmd", "--", "taskkill /F /IM node.exe"]),
+        ("host.kill-by-name", &["--shell", "powershell", "--", "gps node | spps"]),
+        ("shell.undecided", &["--set", "strict", "--", "x=$(cat name); $x"]),
+        ("normal.paths[**/.env*]", &["--tool", "Read", "--path", ".env"]),
+        ("normal.paths[**/.env*]", &["--tool", "Edit", "--path", "ok.txt"]),
+        ("normal.paths[**/.env*]", &["--shell", "cmd", "--", "type .env"]),
+        ("worca.own-state", &["--set", "permissive", "--tool", "Write", "--path", &own]),
+        (
+            "strict.tools[WebFetch]",
+            &["--set", "strict", "--tool", "WebFetch", "--url", "https://example.com"],
+        ),
+        (
+            "pay.tools[WebFetch(domain:*.bad.example)]",
+            &["--set", "pay", "--tool", "WebFetch", "--url", "https://a.bad.example/x"],
+        ),
+        ("pay.tools[mcp__browser__*]", &["--set", "pay", "--tool", "mcp__browser__open"]),
+        ("worca.one-worktree", &["--tool", "EnterWorktree"]),
+    ];
+    let mut wrong = Vec::new();
+    let ask = |arguments: &[&str]| {
+        let said = place.said(&[&["check", "--json"], arguments].concat());
+        let answer: serde_json::Value =
+            serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}", said.err));
+        (said.code, answer)
+    };
+    for arguments in allowed {
+        let (code, answer) = ask(arguments);
+        if (code, &answer["verdict"]) != (0, &"allow".into()) {
+            wrong.push(format!("{arguments:?}: {answer}"));
+        }
+    }
+    for (rule, arguments) in denied {
+        let (code, answer) = ask(arguments);
+        let reason = answer["reason"].as_str().is_some_and(|reason| reason.len() > 20);
+        if (code, &answer["verdict"], &answer["rule"]) != (1, &"deny".into(), &(*rule).into()) || !reason {
+            wrong.push(format!("{arguments:?}: {answer}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let text = place.said(&["check", "--tool", "Read", "--path", ".env"]).out;
+    assert!(text.starts_with("deny\nrule:   normal.paths[**/.env*]\nreason: "), "{text}");
+    assert_eq!(place.said(&["check", "--", "ls"]).out, "allow\n");
 }
 
 #[test]

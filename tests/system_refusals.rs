@@ -124,7 +124,11 @@ fn what_is_no_project_is_refused_before_a_branch_or_a_row() {
     explained(rehearse(&outside), 78, &["not mounted", "worca container up"]);
     let project = test.project.to_str().unwrap();
     let with = |flags: &[&str]| test.container(&[&["run", "--", "--project", project], flags].concat());
-    explained(with(&["--model", "rehearsal", "--prompt", "x", "--guardrails", "strict"]), 2, &["permissive"]);
+    explained(
+        with(&["--model", "rehearsal", "--prompt", "x", "--guardrails", "strictest"]),
+        2,
+        &["permissive"],
+    );
     explained(with(&["--model", "rehearsal/nothing", "--prompt", "x"]), 2, &["rehearsal/nothing"]);
     explained(with(&["--model=--version", "--prompt", "x"]), 2, &["--version"]);
     explained(with(&["--model", "rehearsal", "--prompt", "   "]), 2, &["empty"]);

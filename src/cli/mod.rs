@@ -3,6 +3,7 @@
 pub mod browser;
 pub mod client;
 pub mod container;
+pub mod doctor;
 pub mod guardrails;
 pub mod health;
 pub mod hook;
@@ -57,6 +58,7 @@ enum Command {
     Settings(settings::SettingsArgs),
     Serve(serve::Args),
     Guardrails(guardrails::GuardrailsArgs),
+    Doctor(doctor::Args),
     Keys(keys::KeysArgs),
     Health(health::Args),
     /// Print the completion script of a shell
@@ -92,6 +94,7 @@ impl Cli {
             Command::Serve(args) => serve::run(args).await,
             Command::Guardrails(args) => guardrails::run(args),
             Command::Keys(args) => keys::run(args).await,
+            Command::Doctor(args) => doctor::run(args).await,
             Command::Health(args) => health::run(args).await,
             Command::Completions { shell } => {
                 text::print_bytes(&completions(shell))?;

@@ -51,31 +51,51 @@ pub fn explain(set: &GuardrailSet, kernel: KernelSupport) -> Vec<Explained> {
     } else {
         "a line of which cannot be known what it runs, where a denied word stands in it"
     };
+    let or_nothing =
+        |parts: &[&str]| match parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>() {
+            none if none.is_empty() => "nothing".to_owned(),
+            some => some.join("; "),
+        };
+    let by_kind = |kind: RuleKind, words: &'static str| if count(kind) == 0 { "" } else { words };
     vec![
         Explained {
             action: "a shell line",
-            hook: format!(
-                "{}, in every form that a shell runs; the host guard; {undecided}; a line that cannot be read",
-                rules(RuleKind::Commands, "command")
-            ),
-            program: format!("lines that begin with the words of {}", rules(RuleKind::Commands, "command")),
+            hook: or_nothing(&[
+                &if count(RuleKind::Commands) == 0 {
+                    String::new()
+                } else {
+                    format!("{}, in every form that a shell runs", rules(RuleKind::Commands, "command"))
+                },
+                by_kind(RuleKind::Paths, "a path of a rule that the line names"),
+                "the host guard",
+                undecided,
+                "a line that cannot be read, or that is too long or too deep",
+            ]),
+            program: or_nothing(&[by_kind(RuleKind::Commands, "lines that begin with the words of a command rule")]),
             kernel: "nothing of the line itself; what it does is held as below".into(),
             open: "what a program does by itself: a script, a build file, a compiled program".into(),
         },
         Explained {
             action: "a file tool (Read, Edit, Write, Grep, Glob)",
-            hook: format!(
-                "{}, as typed and where links lead; Worca's own state",
-                rules(RuleKind::Paths, "path")
-            ),
-            program: "the same rules, as typed; Worca's own state".into(),
+            hook: or_nothing(&[
+                &if count(RuleKind::Paths) == 0 {
+                    String::new()
+                } else {
+                    format!("{}, as typed and where links lead", rules(RuleKind::Paths, "path"))
+                },
+                "Worca's own state",
+            ]),
+            program: or_nothing(&[
+                by_kind(RuleKind::Paths, "the same rules, as typed; in a search also what lies below"),
+                "Worca's own state",
+            ]),
             kernel: "as for any program, below".into(),
             open: "a secret in a file that no rule names".into(),
         },
         Explained {
             action: "reading a file, any program",
-            hook: "a path that a shell line names".into(),
-            program: "a path that a simple shell line names".into(),
+            hook: "nothing but what a shell line or a file tool names".into(),
+            program: "nothing but what a file tool or a simple shell line names".into(),
             kernel: files(reads.into()),
             open: match set.confine.filesystem {
                 Filesystem::Project => "a file made after the start that only a `**/` rule names; names and sizes (`stat`)",
@@ -86,8 +106,8 @@ pub fn explain(set: &GuardrailSet, kernel: KernelSupport) -> Vec<Explained> {
         },
         Explained {
             action: "writing a file, any program",
-            hook: "file tools on paths of a rule; redirections to such a path".into(),
-            program: "file tools on paths of a rule".into(),
+            hook: "nothing but what a shell line or a file tool names".into(),
+            program: "nothing but what a file tool names".into(),
             kernel: files(writes.into()),
             open: "modes, owners and times (`chmod`, `chown`, `touch`), which Landlock does not hold; \
                    anything in the worktree, also what you run later: build files, tests, hooks kept on the branch"
@@ -100,15 +120,15 @@ pub fn explain(set: &GuardrailSet, kernel: KernelSupport) -> Vec<Explained> {
             kernel: held(
                 kernel.signals,
                 "Landlock for signals (Linux 6.12)",
-                "signals to every process but those that the agent started".into(),
+                "signals to every process but those that the agent started; reading, tracing and limiting others".into(),
             ),
             open: if kernel.signals { "its own processes" } else { "a literal id of another process of this user" }
                 .into(),
         },
         Explained {
             action: "a TCP connection",
-            hook: format!("{} on network programs and tools", rules(RuleKind::Commands, "command")),
-            program: "the same, for simple lines".into(),
+            hook: or_nothing(&[by_kind(RuleKind::Commands, "programs that a command rule names")]),
+            program: or_nothing(&[by_kind(RuleKind::Commands, "the same, for simple lines")]),
             kernel: match &set.confine.tcp {
                 None => "nothing: the set limits no port".into(),
                 Some(ports) => {
@@ -149,18 +169,28 @@ pub fn explain(set: &GuardrailSet, kernel: KernelSupport) -> Vec<Explained> {
                 .into(),
         },
         Explained {
+            action: "a terminal of yours",
+            hook: "nothing".into(),
+            program: "nothing".into(),
+            kernel: "nothing where `/dev/pts` is open to it, which programs need for terminals of their own".into(),
+            open: "reading and writing a terminal of the same user: of your shell, or of one in the box".into(),
+        },
+        Explained {
             action: "WebFetch, WebSearch",
-            hook: rules(RuleKind::Tools, "tool"),
-            program: "the same rules".into(),
+            hook: or_nothing(&[by_kind(RuleKind::Tools, "tools and hosts that a tool rule names")]),
+            program: or_nothing(&[by_kind(RuleKind::Tools, "the same")]),
             kernel: "the connection, as above; the model's provider searches by itself".into(),
             open: "an address that no rule names".into(),
         },
         Explained {
             action: "a tool of an MCP server",
-            hook: format!("{}; `path`, `file_path` and `notebook_path` as for file tools", rules(RuleKind::Tools, "tool")),
-            program: "the same rules; a tool that nobody allowed".into(),
+            hook: or_nothing(&[
+                by_kind(RuleKind::Tools, "tools that a tool rule names"),
+                "fields that look like a path, an address or a command line, as for the tools above",
+            ]),
+            program: "a tool that nobody allowed".into(),
             kernel: "a server that the agent program starts: as any program".into(),
-            open: "what a server elsewhere does; a path in another field".into(),
+            open: "what a server does elsewhere".into(),
         },
         Explained {
             action: "core's environment",

@@ -104,18 +104,6 @@ pub(super) fn plain(pattern: &str) -> Option<String> {
     Some(text)
 }
 
-/// A word as a pattern that means just it.
-pub(super) fn literal(word: &str) -> String {
-    let mut text = String::new();
-    for letter in word.chars() {
-        if matches!(letter, '*' | '?' | '[' | '\\') {
-            text.push('\\');
-        }
-        text.push(letter);
-    }
-    text
-}
-
 /// The words that `{a,b}` in a text means, outermost and inner ones; the text itself where there are more than
 /// `most` or a brace does not close.
 pub(super) fn alternatives(text: &str, most: usize) -> Vec<String> {

@@ -11,32 +11,42 @@ const MOST_PARTS: usize = 60;
 /// The path rules of a set, ready to be asked.
 #[derive(Debug, Clone)]
 pub struct PathRules {
-    all: Vec<(Rule, Vec<Pattern>)>,
+    /// The names on the way to each home.
+    homes: Vec<Vec<Vec<char>>>,
+    all: Vec<(Rule, Pattern)>,
 }
 
-/// One rule for one meaning of `~`: the parts of a path.
+/// One pattern.
 #[derive(Debug, Clone)]
-struct Pattern(Vec<Part>);
+struct Pattern {
+    /// Whether it begins in each of the homes; else at the root.
+    in_homes: bool,
+    parts: Vec<Part>,
+}
 
 #[derive(Debug, Clone)]
 enum Part {
     /// `**`: any number of folders.
     Any,
-    /// One name, and its letters.
-    Name(String, Vec<char>),
+    /// One name, with wildcards.
+    Name(Vec<char>),
 }
 
 impl PathRules {
     /// Takes the rules of kind [`RuleKind::Paths`]; `homes` are what `~` means.
     pub fn new(rules: &[Rule], homes: &[PathBuf]) -> Self {
         let paths = rules.iter().filter(|rule| rule.kind == RuleKind::Paths);
-        Self { all: paths.map(|rule| (rule.clone(), Pattern::all(&rule.pattern, homes))).collect() }
+        Self::of(paths.map(|rule| (rule.clone(), Pattern::new(&rule.pattern))), homes)
     }
 
     /// Takes the rules of a repository that are about editing alone.
     pub(super) fn of_edits(rules: &[Rule], homes: &[PathBuf]) -> Self {
         let edits = rules.iter().filter_map(|rule| Some((rule, tools::edited(rule)?)));
-        Self { all: edits.map(|(rule, path)| (rule.clone(), Pattern::all(&path, homes))).collect() }
+        Self::of(edits.map(|(rule, path)| (rule.clone(), Pattern::new(&path))), homes)
+    }
+
+    fn of(all: impl Iterator<Item = (Rule, Pattern)>, homes: &[PathBuf]) -> Self {
+        Self { homes: homes.iter().map(|home| names(home)).collect(), all: all.collect() }
     }
 
     /// Whether there is none.
@@ -58,8 +68,13 @@ impl PathRules {
     }
 
     fn denies_names(&self, path: &[Vec<char>]) -> Option<&Rule> {
-        let fits = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.fits(path));
-        self.all.iter().find(|(_, patterns)| fits(patterns)).map(|(rule, _)| rule)
+        let below: Vec<&[Vec<char>]> =
+            self.homes.iter().filter_map(|home| path.strip_prefix(home.as_slice())).collect();
+        let fits = |pattern: &Pattern| match pattern.in_homes {
+            true => below.iter().any(|rest| pattern.fits(rest)),
+            false => pattern.fits(path),
+        };
+        self.all.iter().find(|(_, pattern)| fits(pattern)).map(|(rule, _)| rule)
     }
 
     /// The rule that stands against a file name with wildcards, as a shell fills them in: nearly all that it can
@@ -72,14 +87,14 @@ impl PathRules {
         if spelt < 2 || spelt == name.len() {
             return None;
         }
-        let meant = |pattern: &Pattern| match pattern.0.as_slice() {
-            [Part::Any, Part::Name(_, own)] => {
+        let meant = |pattern: &Pattern| match pattern.parts.as_slice() {
+            [Part::Any, Part::Name(own)] => {
                 let start = spelt.min(plain(own));
                 start >= 2 && name.get(..start) == own.get(..start) && meet(own, &name)
             }
             _ => false,
         };
-        self.all.iter().find(|(_, patterns)| patterns.iter().any(meant)).map(|(rule, _)| rule)
+        self.all.iter().find(|(_, pattern)| meant(pattern)).map(|(rule, _)| rule)
     }
 
     /// Folders and files that rules close whole.
@@ -87,63 +102,50 @@ impl PathRules {
         if cfg!(windows) {
             return Vec::new();
         }
-        self.all.iter().flat_map(|(_, patterns)| patterns).filter_map(Pattern::place).collect()
+        let roots = |pattern: &Pattern| match pattern.in_homes {
+            true => self.homes.iter().map(|home| place(home)).collect(),
+            false => vec![PathBuf::from("/")],
+        };
+        let below = |root: PathBuf, rest: &[String]| rest.iter().fold(root, |place, name| place.join(name));
+        let whole = |pattern: &Pattern| Some((roots(pattern), pattern.place()?));
+        let all = self.all.iter().filter_map(|(_, pattern)| whole(pattern));
+        all.flat_map(|(roots, rest)| roots.into_iter().map(move |root| below(root, &rest))).collect()
     }
 }
 
 impl Pattern {
-    /// The meanings of a pattern: `~` is each of the homes; `/x` is absolute; all else fits at any depth, so that a
-    /// rule on `config/keys.json` holds for the checkout as well as for the worktree.
-    fn all(pattern: &str, homes: &[PathBuf]) -> Vec<Self> {
+    /// `~` is each of the homes; `/x` is absolute; all else fits at any depth, so that a rule on `config/keys.json`
+    /// holds for the checkout as well as for the worktree.
+    fn new(pattern: &str) -> Self {
         let pattern = if cfg!(windows) { pattern.replace('\\', "/") } else { pattern.to_owned() };
-        let split = |text: &str| -> Vec<String> {
-            text.split('/').filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect()
-        };
-        if let Some(rest) = pattern.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'))
-        {
-            let below = |home: &PathBuf| {
-                let start = home.components().filter_map(name).map(|name| glob::literal(&name));
-                Self::of(start.chain(split(rest)).collect())
+        let split =
+            |text: &str| -> Vec<Vec<char>> {
+                let parts = text.split('/').filter(|part| !part.is_empty() && *part != ".");
+                parts.map(|part| glob::letters(part, FOLDS_CASE)).collect()
             };
-            return homes.iter().map(below).collect();
+        let below = pattern.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        if let Some(rest) = below {
+            return Self { in_homes: true, parts: parts(split(rest)) };
         }
         let drive = cfg!(windows) && pattern.as_bytes().get(1) == Some(&b':');
-        let mut parts = split(&pattern);
+        let mut all = split(&pattern);
         if !pattern.starts_with('/') && !drive {
-            parts.insert(0, "**".into());
+            all.insert(0, ANY.into());
         }
-        vec![Self::of(parts)]
-    }
-
-    fn of(mut parts: Vec<String>) -> Self {
-        parts.dedup_by(|next, before| next == "**" && before == "**");
-        if parts.len() > MOST_PARTS {
-            let rest = parts.split_off(parts.len() - MOST_PARTS + 1);
-            parts = std::iter::once("**".to_owned()).chain(rest).collect();
-        }
-        let last = parts.len().saturating_sub(1);
-        let part = |(index, text): (usize, String)| match text.as_str() {
-            "**" if index < last => Part::Any,
-            // `x/**` is what lies in `x`: this takes one name, and what is below a path that fits, fits.
-            "**" => Part::Name("*".into(), vec!['*']),
-            _ => {
-                let letters = glob::letters(&text, FOLDS_CASE);
-                Part::Name(text, letters)
-            }
-        };
-        Self(parts.into_iter().enumerate().map(part).collect())
+        Self { in_homes: false, parts: parts(all) }
     }
 
     /// Whether the path, or a folder that it lies in, fits. A bit for each part that may be next.
     fn fits(&self, path: &[Vec<char>]) -> bool {
-        let end = 1_u64 << self.0.len().min(MOST_PARTS);
-        if self.0.is_empty() {
-            return false;
+        if self.parts.is_empty() {
+            // A home itself; the root means nothing by itself.
+            return self.in_homes;
         }
+        let end = 1_u64 << self.parts.len().min(MOST_PARTS);
         let mut at = 1_u64;
         for name in path {
             let mut next = 0;
-            for (index, part) in self.0.iter().enumerate() {
+            for (index, part) in self.parts.iter().enumerate() {
                 let here = 1_u64 << index;
                 if at & here == 0 {
                     continue;
@@ -154,7 +156,7 @@ impl Pattern {
                         next |= here;
                         at |= here << 1;
                     }
-                    Part::Name(_, letters) if glob::letters_fit(letters, name) => next |= here << 1,
+                    Part::Name(letters) if glob::letters_fit(letters, name) => next |= here << 1,
                     Part::Name(..) => {}
                 }
             }
@@ -169,19 +171,50 @@ impl Pattern {
         false
     }
 
-    /// The folder or file that the pattern closes whole, where it has no wildcard but a last `/**`.
-    fn place(&self) -> Option<PathBuf> {
-        let (last, start) = self.0.split_last()?;
-        let whole = if matches!(last, Part::Name(text, _) if text == "*") { start } else { &self.0 };
-        let mut place = PathBuf::from("/");
-        for part in whole {
-            match part {
-                Part::Any => return None,
-                Part::Name(text, _) => place.push(glob::plain(text)?),
-            }
+    /// The folder or file that the pattern closes whole, from where it begins, where it has no wildcard but a last
+    /// `/**`.
+    fn place(&self) -> Option<Vec<String>> {
+        if self.parts.is_empty() && !self.in_homes {
+            return None;
         }
-        Some(place)
+        let mut whole = self.parts.as_slice();
+        if let Some((Part::Name(last), start)) = whole.split_last()
+            && last == &['*']
+        {
+            whole = start;
+        }
+        let plain = |part: &Part| match part {
+            Part::Any => None,
+            Part::Name(letters) => glob::plain(&letters.iter().collect::<String>()),
+        };
+        whole.iter().map(plain).collect()
     }
+}
+
+/// Any number of folders.
+const ANY: [char; 2] = ['*', '*'];
+
+fn parts(mut all: Vec<Vec<char>>) -> Vec<Part> {
+    all.dedup_by(|next, before| *next == ANY && *before == ANY);
+    if all.len() > MOST_PARTS {
+        let rest = all.split_off(all.len() - MOST_PARTS + 1);
+        all = std::iter::once(ANY.into()).chain(rest).collect();
+    }
+    let last = all.len().saturating_sub(1);
+    let part = |(index, letters): (usize, Vec<char>)| match letters == ANY {
+        true if index < last => Part::Any,
+        // `x/**` is what lies in `x`: this takes one name, and what is below a path that fits, fits.
+        true => Part::Name(vec!['*']),
+        false => Part::Name(letters),
+    };
+    all.into_iter().enumerate().map(part).collect()
+}
+
+/// The place that names lead to.
+fn place(names: &[Vec<char>]) -> PathBuf {
+    let mut place = PathBuf::from("/");
+    place.extend(names.iter().map(|name| name.iter().collect::<String>()));
+    place
 }
 
 /// Whether some text fits both patterns. A class of letters counts as any letter.

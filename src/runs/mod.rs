@@ -8,6 +8,7 @@
 
 mod create;
 mod diagnostics;
+pub mod doctor;
 mod drive;
 mod error;
 mod facts;

@@ -7,11 +7,16 @@
 //! What holds an agent's tree (Linux). The shim is the tree's session leader and subreaper: a process that leaves
 //! its session, is daemonised or loses its parent is still the shim's. When the agent ends, when core asks, or
 //! when core is gone (the control socket closes), the shim stops and kills all of them until it has no child left.
-//! If an agent kills or stops its shim, the agent goes with it (parent-death signal) and the rest falls to core, which
+//! If a shim is killed or stopped, its agent goes with it (parent-death signal) and the rest falls to core, which
 //! [`adopt_strays`] made a subreaper too and which ends them ([`sweep_strays`]).
-//! Not held here: an agent of the same user that kills core *and then* its own shim leaves its other processes to
-//! the init of the machine. In the box core's end is the container's end; natively the kernel rules (Landlock
-//! signal scope) are what keeps an agent off both.
+//!
+//! What holds what an agent does (Linux; docs/decisions/0011). The process that becomes it puts itself under the
+//! request's [`KernelRules`], tries what they forbid and the hook from inside, and is executed only when all of it is
+//! held; the [`Receipt`](crate::guardrails::Receipt) tells. Nothing of an agent reaches core, a shim or another agent
+//! with a signal or a trace, whatever way it takes (`tests/process_confine`).
+//! Not held here: where the kernel has no rules for signals (Linux before 6.12), an agent of the same user that kills
+//! core *and then* its own shim leaves its other processes to the init of the machine. In the box core's end is the
+//! container's end.
 
 #![cfg_attr(
     not(unix),
@@ -38,7 +43,7 @@ pub use environment::{HOST_PID, KEPT, kept};
 pub use error::SpawnError;
 pub use harden::harden_self;
 #[cfg(unix)]
-pub use kernel::{kernel_support, missing};
+pub use kernel::{kernel_support, missing, try_hook};
 pub use lines::{Line, MAX_LINE};
 #[cfg(unix)]
 pub use shim::main as shim_main;
@@ -84,6 +89,15 @@ pub struct SpawnRequest {
 #[cfg(not(unix))]
 pub fn kernel_support() -> crate::guardrails::KernelSupport {
     crate::guardrails::KernelSupport { abi: 0, files: false, tcp: false, signals: false }
+}
+
+/// There is no agent here that would call a hook.
+///
+/// # Errors
+/// Always.
+#[cfg(not(unix))]
+pub fn try_hook(_trial: &HookTrial, _folder: &std::path::Path) -> Result<(), SpawnError> {
+    Err(SpawnError::Unsupported)
 }
 
 /// Where strays are not adopted: other systems have no subreaper.

@@ -341,7 +341,7 @@ async fn a_parked_run_waits_and_needs_its_set_until_it_ends() {
     // An interrupted run is resumed while its worktree is there, and not after.
     let other = run_in(store).await;
     store.set_run_status(&other, RunStatus::Interrupted, None).await.unwrap();
-    assert_eq!(store.runs_that_need_set("permissive").await.unwrap(), [other.clone()]);
+    assert_eq!(store.runs_that_need_set("permissive").await.unwrap(), std::slice::from_ref(&other));
     store.worktree_removed(&other).await.unwrap();
     assert!(store.runs_that_need_set("permissive").await.unwrap().is_empty());
     assert!(!store.resume_run(&other).await.unwrap());

@@ -138,7 +138,7 @@ pub fn run(args: Args, sets: &OwnSets, home: &Home) -> Result<Exit, Failure> {
     let stage = Stage { policy: &policy, folder: &folder, home: user.as_deref() };
     let verdict = match &args.tool {
         Some(tool) => stage.call(tool, &tool_input(tool, args.path, args.url)?),
-        None => stage.line(args.shell, &line(args.stdin, args.shell, args.line)?),
+        None => stage.line(args.shell, &line(args.stdin, args.shell, &args.line)?),
     };
     let answer = match verdict {
         Ok(Verdict::Allow) => {
@@ -238,7 +238,7 @@ fn tool_input(tool: &str, path: Option<String>, url: Option<String>) -> Result<V
     Ok(input.into())
 }
 
-fn line(stdin: bool, shell: ShellName, words: Vec<String>) -> Result<String, CheckError> {
+fn line(stdin: bool, shell: ShellName, words: &[String]) -> Result<String, CheckError> {
     if stdin {
         let mut bytes = Vec::new();
         std::io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes).map_err(CheckError::Input)?;
@@ -252,7 +252,7 @@ fn line(stdin: bool, shell: ShellName, words: Vec<String>) -> Result<String, Che
         }
         return Ok(line);
     }
-    match words.as_slice() {
+    match words {
         [line] => Ok(line.clone()),
         _ if shell != ShellName::Bash => Err(CheckError::Words),
         words => Ok(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),

@@ -58,7 +58,7 @@ pub enum EditError {
         kept: PathBuf,
         /// What is wrong.
         #[source]
-        source: OwnSetsError,
+        source: Box<OwnSetsError>,
     },
     /// Somebody else changed it.
     #[error("the set was changed by somebody else meanwhile; your text is in `{}`", kept.display())]
@@ -139,7 +139,7 @@ pub fn run(args: &Args, sets: &OwnSets) -> Result<Exit, Failure> {
         return Err(EditError::Changed { kept: keep()? }.into());
     }
     if let Err(source) = sets.save(name, &text, &format!("{name}.yaml"), Mode::Replace) {
-        return Err(EditError::Refused { kept: keep()?, source }.into());
+        return Err(EditError::Refused { kept: keep()?, source: Box::new(source) }.into());
     }
     let _ = std::fs::remove_file(&draft);
     note(&format!("`{name}` is changed; it holds from the next start of an agent on"));

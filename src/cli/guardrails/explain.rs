@@ -40,7 +40,7 @@ struct Answer<'a> {
 /// When there is no such set, or it is broken.
 pub fn run(args: &Args, sets: &OwnSets) -> Result<Exit, Failure> {
     let set = sets.library()?.resolve(&args.set)?;
-    let kernel = kernel_here();
+    let kernel = crate::spawn::kernel_support();
     let actions = explain(&set, kernel);
     if args.json {
         print_json(&Answer { set: &set.name, kernel, actions })?;
@@ -103,9 +103,4 @@ fn paragraph(text: &mut String, label: &str, words: &str, width: usize) {
         empty = false;
     }
     let _ = writeln!(text, "{}", line.trim_end());
-}
-
-/// What the kernel of this machine offers.
-fn kernel_here() -> KernelSupport {
-    KernelSupport { abi: 0, files: false, tcp: false, signals: false }
 }

@@ -87,7 +87,7 @@ pub fn table(lines: &[SetLine], output: Output) -> String {
     let wide = width >= NARROW;
     let longest =
         lines.iter().map(|line| measure_text_width(&one_line(&line.name))).max().unwrap_or_default();
-    let longest = longest.clamp(4, if wide { 40 } else { 16 });
+    let longest = longest.clamp(4, if wide { width.saturating_sub(58).clamp(14, 40) } else { 16 });
     let mut text = String::new();
     let mut row = |cells: [&str; 5]| {
         let [name, tier, rules, extends, origin] = cells;

@@ -79,7 +79,7 @@ pub enum OwnSetsError {
         by: SetName,
         /// Why.
         #[source]
-        source: SetError,
+        source: Box<SetError>,
     },
 }
 
@@ -278,7 +278,7 @@ impl OwnSets {
             if let Err(source) = after.resolve(&other)
                 && before.resolve(&other).is_ok()
             {
-                return Err(OwnSetsError::Breaks { by: other, source });
+                return Err(OwnSetsError::Breaks { by: other, source: Box::new(source) });
             }
         }
         Ok(document)

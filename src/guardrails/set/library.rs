@@ -189,7 +189,8 @@ impl Library {
                 return Err(SetError::Deep(name.clone()));
             }
             let document = self.document(base).map_err(|error| match error {
-                SetError::Unknown { near, existing, .. } => {
+                SetError::Unknown { near, mut existing, .. } => {
+                    existing.retain(|other| *other != top.name.as_str());
                     SetError::Base { set: top.name.clone(), base: base.clone(), near, existing }
                 }
                 error => error,

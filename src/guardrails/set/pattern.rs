@@ -88,10 +88,17 @@ pub(super) fn command(text: &str) -> Checked {
             "begin with the program's name, such as `git push --force`",
         );
     }
-    if first.contains('*') {
+    if first.trim_matches('*').is_empty() {
         return wrong(
-            "the first word, which is the program's name, holds a `*`",
-            "write one rule for each program; `*` is for the words after it",
+            "the first word, which is the program's name, means every program",
+            "name the program; `*` may stand for a part of it, as in `mkfs.*`",
+        );
+    }
+    if let Some(word) = text.split(' ').find(|word| word.starts_with('-') && word.contains('*')) {
+        let word = word.trim_end_matches('*').trim_end_matches('=');
+        return wrong(
+            "an option holds a `*`",
+            format!("write the option alone, `{}`: that holds with every value", shown(word)),
         );
     }
     if first.contains('=') {

@@ -42,7 +42,8 @@ impl Judge<'_> {
         }
         if head.wild {
             for known in self.known_names() {
-                if glob::matches(name, &known) {
+                let extended = name.contains('(') && name.contains(known.as_str());
+                if extended || glob::matches(name, &known) {
                     self.call(&Call { name: &known, args: rest, notes, stdin }, Sure::Yes)?;
                 }
             }
@@ -51,6 +52,15 @@ impl Judge<'_> {
             for text in meant {
                 let mut words: Vec<Arg> = text.split_whitespace().map(Arg::new).collect();
                 if words.first().is_some_and(|first| first.text != name) {
+                    let mut rest = rest;
+                    if text.ends_with([' ', '\t'])
+                        && let Some((next, others)) = rest.split_first()
+                        && let Some(meant) = self.values.aliases.get(&next.text).and_then(|all| all.last())
+                    {
+                        // After a blank at its end the next word is looked up too.
+                        words.extend(meant.split_whitespace().map(Arg::new));
+                        rest = others;
+                    }
                     words.extend(rest.iter().cloned());
                     self.inner_command(&words, notes, stdin)?;
                 }
@@ -113,13 +123,14 @@ impl Judge<'_> {
         }
         self.paths(call)?;
         match texts::runs(call.name, call.args) {
-            texts::Runs::Nothing => Ok(()),
+            texts::Runs::Nothing => self.option_lines(call),
             texts::Runs::After(index) => {
                 self.suffixes(call.args.get(index..).unwrap_or_default(), call.notes, call.stdin)
             }
             texts::Runs::Lines => {
                 self.suffixes(call.args, call.notes, call.stdin)?;
-                self.lines(call.args, true)
+                self.lines(call.args, true)?;
+                self.fed_lines(call)
             }
             texts::Runs::Unknown => {
                 self.suffixes(call.args, call.notes, call.stdin)?;
@@ -135,6 +146,8 @@ impl Judge<'_> {
             let text = arg.text.as_str();
             let (option, value) =
                 text.split_once('=').filter(|_| text.starts_with('-')).unwrap_or((before, text));
+            // An editor's or debugger's way to say that a command line follows.
+            let value = if all { value.trim_start_matches([':', '!', '%', '+', ' ']) } else { value };
             if all
                 || matches!(
                     option,
@@ -150,9 +163,8 @@ impl Judge<'_> {
                 )
             {
                 let first = value.split_whitespace().next().map(program).unwrap_or_default();
-                if value.contains([' ', '\t', '\n', ';', '$'])
-                    && (self.is_known(first) || value.contains(['$', '`', ';', '|', '&']))
-                {
+                let worth = all || self.is_known(first) || value.contains(['$', '`', ';', '|', '&']);
+                if worth && value.contains([' ', '\t', '\n', ';', '$', '`']) {
                     let result = self.source(value, &Stdin::Plain);
                     match result {
                         // It may be text in another language after all.
@@ -162,6 +174,62 @@ impl Judge<'_> {
                 }
             }
             before = text;
+        }
+        Ok(())
+    }
+
+    /// Options of programs that otherwise run nothing, whose value is a command line.
+    fn option_lines(&mut self, call: &Call<'_>) -> Judged {
+        let options = texts::running_options(call.name);
+        for (at, arg) in call.args.iter().enumerate().filter(|_| !options.is_empty()) {
+            let text = arg.text.as_str();
+            for option in options {
+                let value = if text == *option {
+                    call.args.get(at + 1).map(|next| next.text.as_str())
+                } else if option.starts_with("--") {
+                    text.strip_prefix(option).and_then(|rest| rest.strip_prefix('='))
+                } else {
+                    text.strip_prefix(option)
+                };
+                if let Some(value) = value {
+                    let value = value.strip_prefix("exec=").or_else(|| value.strip_prefix("ProxyCommand=")).unwrap_or(value);
+                    self.deeper(|judge| judge.source(value, &Stdin::Plain))?;
+                }
+            }
+        }
+        if call.name == "make" || call.name == "gmake" {
+            return self.fed_code(call);
+        }
+        Ok(())
+    }
+
+    /// An editor or the like that reads its commands.
+    fn fed_lines(&mut self, call: &Call<'_>) -> Judged {
+        if let Stdin::Text(texts) = call.stdin {
+            for (text, _) in texts {
+                for line in text.lines() {
+                    let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ':' | '!' | '%' | ',' | ' ' | '$'));
+                    match self.source(line, &Stdin::Plain) {
+                        Err(denial) if denial.rule == RuleId::Built(denial::UNREADABLE) => {}
+                        other => other?,
+                    }
+                }
+            }
+        }
+        self.fed_code(call)
+    }
+
+    /// A program that runs what it reads: where that is made by another command, a denied word of the line may be it.
+    pub(super) fn fed_code(&mut self, call: &Call<'_>) -> Judged {
+        let handed = call.args.iter().any(|arg| arg.text.starts_with("/dev/fd/"));
+        if handed || matches!(call.stdin, Stdin::Fed) {
+            let line = self.line;
+            self.denied_code(line)?;
+        }
+        if let Stdin::Text(texts) = call.stdin {
+            for (text, _) in texts {
+                self.denied_code(text)?;
+            }
         }
         Ok(())
     }

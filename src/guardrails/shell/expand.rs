@@ -22,6 +22,11 @@ impl Arg {
         Self { text: text.into(), wild: false, made: false }
     }
 
+    /// An argument that another command's output fills in.
+    pub(super) fn handed() -> Self {
+        Self { text: UNKNOWN.to_string(), wild: false, made: true }
+    }
+
     /// Whether all of it is known.
     pub(super) fn is_known(&self) -> bool {
         !self.text.contains([UNKNOWN, JOB])
@@ -166,7 +171,7 @@ impl Expander<'_> {
                 self.budget.spend(text.len() / 8)?;
                 field.text.push_str(text);
                 field.started = true;
-                field.wild |= !quoted && text.contains(['*', '?', '[']);
+                field.wild |= !quoted && text.contains(['*', '?', '[', '(']);
             }
             Part::Param(param) => {
                 let before = std::mem::take(&mut self.notes.made);
@@ -277,9 +282,17 @@ impl Expander<'_> {
             "HOME" => "~".to_owned(),
             "PWD" => ".".to_owned(),
             "SHELL" | "BASH" => "bash".to_owned(),
-            "0" => positional.and_then(|all| all.first()).cloned().unwrap_or_else(|| "bash".to_owned()),
+            "0" => match positional.and_then(|all| all.first()).cloned() {
+                Some(text) if text.contains(UNKNOWN) => self.unknown(true),
+                Some(text) => text,
+                None => "bash".to_owned(),
+            },
+            "*" if self.values.get("IFS").is_some() => self.unknown(true),
             "@" | "*" => match positional {
-                Some(all) => all.get(1..).unwrap_or_default().join(&NEXT.to_string()),
+                Some(all) if all.iter().any(|text| text.contains(UNKNOWN)) => self.unknown(true),
+                Some(all) => {
+                    all.get(1..).unwrap_or_default().join(&NEXT.to_string())
+                }
                 None => self.unknown(true),
             },
             "#" | "?" | "-" | "$" | "PPID" | "RANDOM" | "SECONDS" | "UID" | "EUID" | "LINENO" => {
@@ -287,6 +300,8 @@ impl Expander<'_> {
             }
             "_" | "REPLY" => self.unknown(true),
             _ => match (name.parse::<usize>(), positional) {
+                // More may be handed over than stands in the line (`xargs sh -c …`).
+                (Ok(_), Some(all)) if all.iter().any(|text| text.contains(UNKNOWN)) => self.unknown(true),
                 (Ok(index), Some(all)) => all.get(index).cloned().unwrap_or_default(),
                 (Ok(_), None) => self.unknown(true),
                 // A variable of the environment: not of this line, unless something unseen sets names.
@@ -300,6 +315,10 @@ impl Expander<'_> {
         if !param.index.is_empty() && !matches!(param.op, Op::Length) {
             let whole = self.text(&param.index)?;
             let key = format!("{}[{whole}]", param.name);
+            if whole == "*" && self.values.get("IFS").is_some() {
+                let value = self.unknown(true);
+                return self.operated(param, value);
+            }
             let value = match self.values.get(&key) {
                 Some(variable) => {
                     let variable = variable.clone();
@@ -423,6 +442,8 @@ fn printed(args: &[&str]) -> Option<String> {
         ("which" | "type", ["-a" | "-p" | "-P", name] | [name]) => Some((*name).to_owned()),
         ("command", ["-v", name]) => Some((*name).to_owned()),
         ("basename", [name]) => Some(last(name).to_owned()),
+        // The ids of this shell's own jobs.
+        ("jobs", ["-p" | "-rp" | "-pr" | "-sp"]) => Some(JOB.to_string()),
         ("pwd", []) => Some(".".to_owned()),
         _ => None,
     }

@@ -32,7 +32,7 @@ pub(super) fn language(name: &str) -> Option<Language> {
         "php" => Language::Options(&["-r", "-B", "-R", "-E"]),
         "lua" | "luajit" | "julia" | "Rscript" | "groovy" | "osascript" | "elixir" | "guile" | "racket"
         | "ghc" | "scala" => Language::Options(&["-e", "-E"]),
-        "tclsh" | "wish" | "gdb" => Language::Options(&["-c"]),
+        "tclsh" | "wish" => Language::Options(&["-c"]),
         "awk" | "gawk" | "mawk" | "nawk" => Language::Awk,
         "sed" | "gsed" => Language::Sed,
         _ => return None,
@@ -51,7 +51,9 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged<bool> {
                 match text {
                     "-f" | "--file" => {
                         program = false;
-                        args.next();
+                        if args.next().is_some_and(|file| file.text.starts_with("/dev/fd/")) {
+                            reads_code(judge)?;
+                        }
                     }
                     "-F" | "-v" | "--field-separator" | "--assign" => {
                         args.next();
@@ -61,6 +63,11 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged<bool> {
                     _ if program => {
                         program = false;
                         judge.code(text)?;
+                        if ["system", "| \"", "|\"", "|&", "getline"].iter().any(|word| text.contains(word)) {
+                            // It may run its data.
+                            let line = judge.line;
+                            judge.denied_code(line)?;
+                        }
                     }
                     _ => judge.path(text)?,
                 }
@@ -97,7 +104,17 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged<bool> {
                 {
                     given = true;
                     judge.code(code)?;
+                } else if text == "-m" && call.name.starts_with("py") {
+                    // A module, and perhaps code for it (`timeit`).
+                    for code in call.args.get(at + 1..).unwrap_or_default() {
+                        judge.code(&code.text)?;
+                    }
+                    judge.suffixes(call.args.get(at + 2..).unwrap_or_default(), call.notes, call.stdin)?;
+                    return Ok(true);
                 } else if !text.starts_with('-') && !given {
+                    if text.starts_with("/dev/fd/") || text == "/dev/stdin" {
+                        reads_code(judge)?;
+                    }
                     // A file of code with its arguments, or a subcommand.
                     judge.all_paths(call.args.get(at..).unwrap_or_default())?;
                     judge.suffixes(call.args.get(at + 1..).unwrap_or_default(), call.notes, call.stdin)?;
@@ -109,9 +126,23 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged<bool> {
                     judge.code(text)?;
                 }
             }
+            if !given && matches!(call.stdin, Stdin::Fed) {
+                reads_code(judge)?;
+            }
             Ok(true)
         }
     }
+}
+
+/// Code that is not in the line as such: what the line says may be in it.
+fn reads_code(judge: &mut Judge<'_>) -> Judged {
+    if judge.context.deny_undecided {
+        let reason = "this runs code that another command makes; write it into a file of the worktree and run that file";
+        return Err(built(denial::UNDECIDED, &judge.part, reason));
+    }
+    let line = judge.line;
+    judge.kills(line)?;
+    judge.denied_code(line)
 }
 
 /// `-lne` ends with the letter of `-e`.
@@ -157,16 +188,12 @@ fn sed(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
             _ => judge.path(text)?,
         }
     }
-    for text in texts {
-        if executes(text) {
-            judge.denied_code(text)?;
-            if judge.context.deny_undecided {
-                return Err(built(
-                    denial::UNDECIDED,
-                    &judge.part,
-                    "`sed` with its `e` runs what it makes; run the commands themselves",
-                ));
-            }
+    if executes(&texts.join("\n")) {
+        let line = judge.line;
+        judge.denied_code(line)?;
+        if judge.context.deny_undecided {
+            let reason = "`sed` with its `e` runs what it makes; run the commands themselves";
+            return Err(built(denial::UNDECIDED, &judge.part, reason));
         }
     }
     Ok(())
@@ -251,9 +278,8 @@ impl Judge<'_> {
     /// Words that a rule denies, in code that can start a process.
     pub(super) fn denied_code(&mut self, code: &str) -> Judged {
         let tokens: Vec<&str> = code
-            .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '*' | '.' | '/')))
+            .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '*')))
             .filter(|word| !word.is_empty())
-            .map(program)
             .collect();
         self.spend(tokens.len())?;
         if let Some(word) = tokens.iter().find(|token| {
@@ -269,7 +295,12 @@ impl Judge<'_> {
             let near = tokens.iter().enumerate().filter(|(_, token)| rule.is_about(token)).any(|(at, _)| {
                 let window = tokens.get(at + 1..).unwrap_or_default();
                 let window = window.get(..window.len().min(12)).unwrap_or_default();
-                rule.words().all(|word| window.iter().any(|token| super::glob::matches(word, token)))
+                let fits = |word: &str, token: &str| match word.contains('*') {
+                    true => super::glob::matches(word, token),
+                    false => word == token,
+                };
+                self.budget.spend(window.len() * 4).is_err()
+                    || rule.words().all(|word| window.iter().any(|token| fits(word, token)))
             });
             if near {
                 return Err(denial::by_rule(rule.rule, &self.part));
@@ -280,7 +311,16 @@ impl Judge<'_> {
 
     /// Calls that signal a process: the target must be a number in the code, or a child that the code started.
     fn kills(&mut self, code: &str) -> Judged {
-        let found = ["os.kill", "process.kill", "Process.kill", "posix_kill", "killpg", "kill(", "kill "];
+        let found = [
+            "os.kill",
+            "process.kill",
+            "Deno.kill",
+            "Process.kill",
+            "posix_kill",
+            "killpg",
+            "kill(",
+            "kill ",
+        ];
         for word in found {
             for (at, _) in code.match_indices(word) {
                 let before = code.get(..at).and_then(|before| before.chars().last());
@@ -306,35 +346,30 @@ impl Judge<'_> {
                 }
                 let list = rest.trim_start_matches('(');
                 let end = closing(list);
-                self.kill_call(list.get(..end).unwrap_or(list), wide, code)?;
+                // Where the signal comes first the targets follow it.
+                let after = usize::from(matches!(word, "Process.kill" | "kill(" | "kill "));
+                self.kill_call(list.get(..end).unwrap_or(list), after, wide, code)?;
             }
         }
         Ok(())
     }
 
-    fn kill_call(&mut self, list: &str, wide: bool, code: &str) -> Judged {
-        let mut own = false;
-        for piece in list.split(',') {
+    fn kill_call(&mut self, list: &str, after: usize, wide: bool, code: &str) -> Judged {
+        let mut own = true;
+        for (at, piece) in list.split(',').enumerate() {
             let piece = piece.trim().trim_matches(['"', '\'', '(', ')']);
-            if let Some(number) = edit::number(&piece.replace('_', "")) {
-                if self.context.host.is_some_and(|host| i64::from(host) == number.abs()) {
-                    return Err(built(
-                        HOST_ID,
-                        &self.part,
-                        format!("{number} is Worca itself, which runs you; {}", denial::BY_ID),
-                    ));
-                }
-                own |= number > 1;
-                if number < 0 && piece.starts_with('-') {
-                    own = false;
-                    break;
-                }
-            } else {
-                own |= piece.ends_with(".pid")
-                    || piece.ends_with("getpid()")
-                    || piece == "$$"
-                    || piece == "Process.pid";
+            let number = edit::number(&piece.replace('_', ""));
+            if let Some(number) = number
+                && self.context.host.is_some_and(|host| i64::from(host) == number.abs())
+            {
+                let reason = format!("{number} is Worca itself, which runs you; {}", denial::BY_ID);
+                return Err(built(HOST_ID, &self.part, reason));
             }
+            let target = if after == 0 { at == 0 } else { at >= after };
+            let child = piece.ends_with(".pid")
+                || piece.ends_with("getpid(")
+                || matches!(piece, "$$" | "Process.pid");
+            own &= !target || child || number.is_some_and(|number| number > 0);
         }
         let searches = ["process_iter", "psutil", "pgrep", "/proc", "pidof", "ps aux", "ps -"]
             .iter()

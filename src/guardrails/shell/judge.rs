@@ -33,6 +33,8 @@ pub(super) struct Judge<'a> {
     pub(super) depth: u32,
     /// How many lists and groups do.
     nesting: u32,
+    /// The shell's own input was replaced (`exec < …`).
+    pub(super) redirected: bool,
     /// The command that is judged, as it stands in the line.
     pub(super) part: String,
 }
@@ -42,7 +44,12 @@ pub(super) fn line(line: &str, context: &LineContext<'_>, depth: u32) -> Verdict
     if let Some(at) = line.chars().position(|character| character == '\0') {
         return Verdict::Deny(*denial::trouble(&Trouble::Unreadable(at), line));
     }
-    match Judge::new(line, context, depth).source(line, &Stdin::Plain) {
+    let mut judge = Judge::new(line, context, depth);
+    let verdict = judge.source(line, &Stdin::Plain).and_then(|()| {
+        // A loop, a function or a trap may run with values that are assigned after it. They are known now.
+        if judge.values.is_empty() { Ok(()) } else { judge.source(line, &Stdin::Plain) }
+    });
+    match verdict {
         Ok(()) => Verdict::Allow,
         Err(denial) => Verdict::Deny(*denial),
     }
@@ -81,6 +88,7 @@ impl<'a> Judge<'a> {
             values: Values::default(),
             depth,
             nesting: 0,
+            redirected: false,
             part: line.to_owned(),
         }
     }
@@ -185,7 +193,8 @@ impl<'a> Judge<'a> {
             }
             Kind::Function(body) => {
                 let positional = self.values.positional.take();
-                let result = self.node(body, &Stdin::Plain);
+                // What it reads is said where it is called.
+                let result = self.node(body, &Stdin::Fed);
                 self.values.positional = positional;
                 result
             }
@@ -254,9 +263,15 @@ impl<'a> Judge<'a> {
         if words.is_empty() {
             return Ok(());
         }
+        if words.len() == 1 && words.first().and_then(Word::plain) == Some("exec") {
+            self.redirected |= node.redirects.iter().any(Redirect::is_stdin);
+        }
         for way in self.ways(words)? {
             self.part.clone_from(&node.text);
             self.command(&way.args, way.notes, stdin)?;
+            if let Some(args) = emptied(&way.args) {
+                self.command(&args, way.notes, stdin)?;
+            }
         }
         Ok(())
     }
@@ -272,6 +287,7 @@ impl<'a> Judge<'a> {
                         self.values.made(name);
                     }
                     match &index {
+                        Some((alias, _)) if name == "BASH_ALIASES" => self.alias(alias, &text)?,
                         Some((index, _)) => self.values.set(&format!("{name}[{index}]"), text.clone()),
                         None if assign.append => self.values.append(name, &text),
                         None => self.values.set(name, text.clone()),
@@ -315,6 +331,16 @@ impl<'a> Judge<'a> {
     /// What follows from giving a variable this value.
     pub(super) fn set_value(&mut self, name: &str, text: &str) -> Judged {
         self.subscripts(text)?;
+        if name.starts_with("BASH_FUNC_") {
+            return self.source(&format!("f {text}"), &Stdin::Plain);
+        }
+        if matches!(name, "BASH_ENV" | "ENV" | "ZDOTDIR") {
+            self.path(text)?;
+            if text.starts_with("/dev/fd/") || (name == "BASH_ENV" && self.context.deny_undecided) {
+                let reason = format!("`{name}` makes each shell run a file first, so it cannot be known what is run; leave it out");
+                return Err(denial::built(denial::UNDECIDED, &self.part, reason));
+            }
+        }
         if RUN_VALUES.contains(&name) {
             return self.configured(text);
         }
@@ -415,6 +441,16 @@ impl<'a> Judge<'a> {
     pub(super) fn inner_command(&mut self, args: &[Arg], notes: Notes, stdin: &Stdin) -> Judged {
         self.deeper(|judge| judge.command(args, notes, stdin))
     }
+}
+
+/// The same arguments where what is not known is nothing at all (`pu${unset}sh`), if that makes other words.
+fn emptied(args: &[Arg]) -> Option<Vec<Arg>> {
+    let without = |arg: &Arg| {
+        let text = arg.text.replace(UNKNOWN, "");
+        let other = text.len() < arg.text.len() && !text.is_empty() && !text.starts_with(['/', '-', '.', ':', '=']);
+        other.then(|| Arg { text, ..arg.clone() })
+    };
+    args.iter().any(|arg| without(arg).is_some()).then(|| args.iter().map(|arg| without(arg).unwrap_or_else(|| arg.clone())).collect())
 }
 
 /// The names that an arithmetic expression assigns: `x=1`, `x++`, `x+=2`.

@@ -81,7 +81,8 @@ fn follows(args: &[Arg], words: &[&str], budget: &Budget) -> Result<Match, Troub
     let Some((word, later)) = words.split_first() else { return Ok(Match::Yes) };
     let Some((arg, rest)) = args.split_first() else { return Ok(Match::No) };
     let text = arg.text.as_str();
-    if text == "--" || text.is_empty() {
+    // `cargo +nightly …` names a toolchain.
+    if text == "--" || text.is_empty() || text.starts_with('+') {
         return follows(rest, words, budget);
     }
     if text.starts_with('-') {
@@ -93,6 +94,11 @@ fn follows(args: &[Arg], words: &[&str], budget: &Budget) -> Result<Match, Troub
         return Ok(alone.max(follows(rest.get(1..).unwrap_or_default(), words, budget)?));
     }
     if text == *word {
+        return follows(rest, later, budget);
+    }
+    let spelled = text.chars().any(char::is_alphanumeric);
+    if arg.wild && spelled && (glob::matches(text, word) || (text.contains('(') && text.contains(word))) {
+        // `git pus?` where a file is called so.
         return follows(rest, later, budget);
     }
     let open = (!arg.is_known() && glob::matches(&text.replace(UNKNOWN, "*"), word))

@@ -76,7 +76,7 @@ pub(super) fn shell(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
 /// A shell that runs what it reads.
 fn fed(judge: &mut Judge<'_>, call: &Call<'_>, always: bool) -> Judged {
     match call.stdin {
-        Stdin::Plain if !always => Ok(()),
+        Stdin::Plain if !always && !judge.redirected => Ok(()),
         Stdin::Text(texts) if !always => {
             for (text, notes) in texts {
                 if notes.made || text.contains(UNKNOWN) && text.trim_matches(UNKNOWN).trim().is_empty() {
@@ -109,7 +109,7 @@ fn run_text(judge: &mut Judge<'_>, words: &[&Arg], positional: &[Arg], call: &Ca
         judge.undecided(&args, call.notes, &part, "the text that a shell is to run is made at run time")?;
     }
     let before = judge.values.positional.take();
-    if !positional.is_empty() && positional.iter().all(Arg::is_known) {
+    if !positional.is_empty() {
         judge.values.positional = Some(positional.iter().map(|arg| arg.text.clone()).collect());
     }
     let result = judge.deeper(|judge| judge.source(&text, call.stdin));
@@ -229,9 +229,7 @@ impl Judge<'_> {
             "alias" => {
                 for arg in args {
                     if let Some((name, value)) = arg.text.split_once('=') {
-                        self.values.aliases.entry(name.to_owned()).or_default().push(value.to_owned());
-                        let value = Arg::new(value);
-                        run_text(self, &[&value], &[], call)?;
+                        self.alias(name, value)?;
                     }
                 }
             }
@@ -249,6 +247,9 @@ impl Judge<'_> {
                     {
                         run_text(self, &[value], &[], call)?;
                     }
+                }
+                for arg in args.iter().filter(|arg| arg.text.contains(['$', '`'])) {
+                    self.prompt(&arg.text)?;
                 }
                 self.named(args)?;
             }
@@ -276,6 +277,19 @@ impl Judge<'_> {
         Ok(true)
     }
 
+    /// A name that stands for a text of commands.
+    pub(super) fn alias(&mut self, name: &str, text: &str) -> Judged {
+        let all = self.values.aliases.entry(name.to_owned()).or_default();
+        if !all.iter().any(|known| known == text) && all.len() < 8 {
+            all.push(text.to_owned());
+        }
+        match self.source(text, &Stdin::Plain) {
+            // Half a command (`alias g='git '`) is judged where it is used.
+            Err(denial) if denial.rule == super::super::RuleId::Built(super::denial::UNREADABLE) => Ok(()),
+            other => other,
+        }
+    }
+
     /// Words that set names: with a value, or to what is read.
     fn named(&mut self, args: &[Arg]) -> Judged {
         for arg in args {
@@ -296,6 +310,10 @@ impl Judge<'_> {
             }
             match value {
                 Some(value) => {
+                    if value.contains("$(") || value.contains('`') {
+                        // `declare -a 'a=( $(…) )'` expands its text once more.
+                        self.prompt(value)?;
+                    }
                     self.values.set(name, value.to_owned());
                     self.set_value(name, value)?;
                 }

@@ -309,7 +309,7 @@ const TEXT: &[&str] = &[
     "tsort",
     "look",
     "dircolors",
-    "kill-port",
+    "kill-port", "bsdtar", "tcpdump", "make", "gmake", "rsync", "scp", "sftp",
 ];
 
 /// Programs that run command lines given as arguments.
@@ -384,7 +384,7 @@ const AFTER: &[(&str, &[&str])] = &[
     ("kubectl", &["exec", "run", "debug"]),
     ("npm", &["exec", "x", "run", "run-script", "start", "test"]),
     ("pnpm", &["exec", "dlx", "run"]),
-    ("yarn", &["exec", "dlx", "run", "node"]),
+    ("yarn", &["exec", "dlx", "run", "node", "foreach"]),
     ("bun", &["x", "run"]),
     ("cargo", &["watch"]),
     ("go", &["generate"]),
@@ -426,4 +426,27 @@ pub(super) fn runs(name: &str, args: &[Arg]) -> Runs {
     } else {
         Runs::Unknown
     }
+}
+
+/// Options of programs that run nothing else, whose value is a command line.
+const RUNNING: &[(&str, &[&str])] = &[
+    ("tar", &["--checkpoint-action", "--use-compress-program", "-I", "--to-command", "--rsh-command", "--info-script", "-F"]),
+    ("bsdtar", &["--use-compress-program"]),
+    ("split", &["--filter"]),
+    ("sort", &["--compress-program"]),
+    ("rsync", &["-e", "--rsh", "--rsync-path"]),
+    ("scp", &["-S"]),
+    ("sftp", &["-S"]),
+    ("man", &["-P", "--pager", "-H", "--html"]),
+    ("zip", &["-TT", "--unzip-command"]),
+    ("tcpdump", &["-z"]),
+    ("make", &["--eval", "-E"]),
+    ("gmake", &["--eval", "-E"]),
+    ("wget", &["--use-askpass"]),
+    ("bat", &["--pager"]),
+];
+
+/// The options of this program whose value it runs as a command line.
+pub(super) fn running_options(name: &str) -> &'static [&'static str] {
+    RUNNING.iter().find(|(program, _)| *program == name).map_or(&[], |(_, options)| options)
 }

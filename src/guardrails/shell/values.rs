@@ -55,6 +55,9 @@ impl Values {
 
     /// `name` may hold this added to what it holds.
     pub(super) fn append(&mut self, name: &str, value: &str) {
+        if self.names.get(name).is_some_and(|old| old.unknown && old.values.len() >= MAX_VALUES) {
+            return;
+        }
         let before = self.names.get(name).cloned().unwrap_or_default();
         if before.values.is_empty() {
             self.poison(name);
@@ -68,6 +71,11 @@ impl Values {
     /// `name` may hold anything that the line's data say.
     pub(super) fn poison(&mut self, name: &str) {
         self.names.entry(name.to_owned()).or_default().unknown = true;
+    }
+
+    /// Whether the line sets nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.aliases.is_empty()
     }
 
     /// A value of `name` was fetched or made up.

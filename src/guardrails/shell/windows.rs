@@ -172,22 +172,23 @@ pub(super) fn one_process(text: &str, part: &str, context: &LineContext<'_>) -> 
 
 /// Judges a path that a command names, as typed and with `/` for `\`.
 pub(super) fn path(arg: &Arg, context: &LineContext<'_>) -> Judged {
-    if arg.pieces.contains(&Piece::Unknown) {
-        return Ok(());
+    let mut typed = arg.with("\u{0}");
+    // `$PWD\.env`: what stands behind a folder that is not known.
+    if let Some((_, rest)) = typed.rsplit_once('\u{0}') {
+        let Some(rest) = rest.strip_prefix(['/', '\\']) else { return Ok(()) };
+        typed = rest.to_owned();
     }
-    let typed = arg.with("");
     if typed.is_empty() {
         return Ok(());
     }
-    for form in [typed.clone(), typed.replace('\\', "/")] {
-        if let Some(denial) = (context.path)(&form) {
-            return Err(denial);
-        }
-        if !typed.contains('\\') {
-            break;
-        }
+    let mut forms = vec![typed.clone()];
+    if typed.contains('\\') {
+        forms.push(typed.replace('\\', "/"));
     }
-    Ok(())
+    match forms.iter().find_map(|form| (context.path)(form)) {
+        Some(denial) => Err(denial),
+        None => Ok(()),
+    }
 }
 
 /// Judges one program with its arguments, as PowerShell or the command prompt starts it. `part`: as it stands in the
@@ -196,8 +197,10 @@ pub(super) fn program(argv: &[Arg], part: &str, fed: bool, context: &LineContext
     let Some((first, rest)) = argv.split_first() else { return Ok(()) };
     let Some(name) = first.value().map(|name| base(&name)) else {
         undecided(context, part)?;
+        unnamed(rest, context, depth)?;
         return in_bash(argv, context, depth);
     };
+    let name = if name == "py" { "python".to_owned() } else { name };
     match name.as_str() {
         "taskkill" => return taskkill(rest, part, context),
         "tskill" | "pskill" | "pskill64" => return named_or_id(rest, part, context),
@@ -232,9 +235,13 @@ pub(super) fn program(argv: &[Arg], part: &str, fed: bool, context: &LineContext
     }
     let mut plain = argv.to_vec();
     if let Some(first) = plain.first_mut() {
-        *first = Arg::known(name);
+        *first = Arg::known(as_ruled(&name, context).unwrap_or(&name));
     }
     in_bash(&plain, context, depth)?;
+    // A variable without a value leaves nothing.
+    if rest.iter().any(|arg| arg.pieces.contains(&Piece::Unknown)) {
+        in_bash(&emptied(&plain), context, depth)?;
+    }
     // A program that is not known may start the one that its arguments name.
     for (at, arg) in rest.iter().enumerate() {
         if arg.value().is_some_and(|word| matches!(base(&word).as_str(), "taskkill" | "tskill" | "wmic"))
@@ -244,6 +251,64 @@ pub(super) fn program(argv: &[Arg], part: &str, fed: bool, context: &LineContext
         }
     }
     Ok(())
+}
+
+/// A program whose name is not known, with arguments that all words of a rule are among: it may be the rule's.
+fn unnamed(rest: &[Arg], context: &LineContext<'_>, depth: u32) -> Judged {
+    let mut tried: Vec<&str> = Vec::new();
+    for rule in context.rules.iter().filter(|rule| rule.kind == crate::guardrails::RuleKind::Commands) {
+        let mut words = rule.pattern.split_whitespace();
+        let (Some(first), Some(second)) = (words.next(), words.next()) else { continue };
+        let stands = rest.iter().any(|arg| arg.value().is_some_and(|text| text.eq_ignore_ascii_case(second)));
+        if stands && !tried.contains(&first) {
+            tried.push(first);
+            let mut argv = vec![Arg::known(first)];
+            argv.extend_from_slice(rest);
+            in_bash(&argv, context, depth)?;
+        }
+    }
+    Ok(())
+}
+
+/// Arguments as they are when what is not known is empty.
+fn emptied(argv: &[Arg]) -> Vec<Arg> {
+    let left = argv.iter().map(|arg| Arg {
+        pieces: arg.pieces.iter().filter(|piece| **piece != Piece::Unknown).cloned().collect(),
+    });
+    left.filter(|arg| !arg.pieces.is_empty()).collect()
+}
+
+/// A program with arguments that are not known, in a line that has all words of a rule on it: they may be those.
+pub(super) fn perhaps(argv: &[Arg], line: &str, part: &str, context: &LineContext<'_>) -> Judged {
+    let Some(name) = argv.first().and_then(Arg::value).map(|name| base(&name)) else { return Ok(()) };
+    if as_ruled(&name, context).is_none() || argv.iter().all(|arg| arg.value().is_some()) {
+        return Ok(());
+    }
+    let words: Vec<&str> = line.split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_')).collect();
+    for rule in context.rules.iter().filter(|rule| rule.kind == crate::guardrails::RuleKind::Commands) {
+        let mut wanted = rule.pattern.split_whitespace();
+        if !wanted.next().is_some_and(|first| first.eq_ignore_ascii_case(&name)) {
+            continue;
+        }
+        let wanted: Vec<&str> = wanted.collect();
+        if !wanted.is_empty() && wanted.iter().all(|word| words.contains(word)) {
+            let part: String = part.trim().chars().take(SHOWN).collect();
+            let reason = format!(
+                "it cannot be known what `{part}` is given, and the words of `{}`, which is denied, stand in the line; \
+                 write the command out",
+                rule.pattern
+            );
+            return Err(Denial { rule: RuleId::Set(rule.clone()), part: Some(part), reason });
+        }
+    }
+    Ok(())
+}
+
+/// The name of a program as a rule on commands spells it, where one is about it. Windows tells no case apart.
+pub(super) fn as_ruled<'a>(name: &str, context: &LineContext<'a>) -> Option<&'a str> {
+    let rules = context.rules.iter().filter(|rule| rule.kind == crate::guardrails::RuleKind::Commands);
+    let mut firsts = rules.filter_map(|rule| rule.pattern.split_whitespace().next());
+    firsts.find(|first| first.eq_ignore_ascii_case(name))
 }
 
 fn argv_name(argv: &[Arg]) -> String {
@@ -421,14 +486,16 @@ fn command_prompt(args: &[Arg], part: &str, fed: bool, context: &LineContext<'_>
         }
     }
     if fed {
-        return opaque(context, part);
+        return opaque(part);
     }
     Ok(())
 }
 
-/// A shell that takes its script from a pipe.
-pub(super) fn opaque(context: &LineContext<'_>, part: &str) -> Judged {
-    undecided(context, part)
+/// A shell that takes its script from a pipe or from what another command makes: denied in every set.
+pub(super) fn opaque(part: &str) -> Judged {
+    let reason = "would run text that another command makes or fetches, so it cannot be known what it runs; write the \
+                  commands themselves, or put them into a file of the worktree and run that file";
+    Err(denial(UNDECIDED, part, reason))
 }
 
 /// Parameters of PowerShell's own command line that take a value, by their shortest and longest form.
@@ -481,7 +548,7 @@ fn powershell(
         }
         if fits(option, "c", "command") || fits(option, "commandw", "commandwithargs") || option == "cwa" {
             if behind.first().and_then(Arg::value).as_deref() == Some("-") {
-                return opaque(context, part);
+                return opaque(part);
             }
             if behind.first().is_some_and(|arg| arg.pieces.first() == Some(&Piece::Unknown)) {
                 undecided(context, part)?;
@@ -499,7 +566,7 @@ fn powershell(
         if fits(option, "f", "file") {
             let Some(file) = behind.first() else { return Ok(()) };
             if file.value().as_deref() == Some("-") {
-                return opaque(context, part);
+                return opaque(part);
             }
             path(file, context)?;
             let tail = behind.get(1..).unwrap_or_default();
@@ -509,7 +576,7 @@ fn powershell(
             at += 1;
         }
     }
-    if fed { opaque(context, part) } else { Ok(()) }
+    if fed { opaque(part) } else { Ok(()) }
 }
 
 /// Arguments as the script that PowerShell makes of them: with blanks between.
@@ -566,7 +633,7 @@ fn wsl(args: &[Arg], part: &str, fed: bool, context: &LineContext<'_>, depth: u3
     }
     let rest = args.get(at..).unwrap_or_default();
     if rest.is_empty() {
-        return if fed { opaque(context, part) } else { Ok(()) };
+        return if fed { opaque(part) } else { Ok(()) };
     }
     // A shell of the subsystem reads the words once more.
     let line: Vec<String> = rest.iter().map(|arg| arg.with("$unknown")).collect();

@@ -333,10 +333,11 @@ fn xargs(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
     match &replace {
         Some(mark) => {
             for arg in &mut inner {
+                arg.made = arg.text == *mark;
                 arg.text = arg.text.replace(mark.as_str(), &UNKNOWN.to_string());
             }
         }
-        None if !inner.is_empty() => inner.push(Arg::new(UNKNOWN.to_string())),
+        None if !inner.is_empty() => inner.push(Arg::handed()),
         None => {}
     }
     handed(judge, &inner, call)
@@ -366,12 +367,14 @@ fn find(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
         }
         let rest = call.args.get(at + 1..).unwrap_or_default();
         let end = rest.iter().position(|arg| arg.text == ";" || (arg.text == "+")).unwrap_or(rest.len());
-        let mut inner: Vec<Arg> = rest.get(..end).unwrap_or_default().to_vec();
-        for arg in &mut inner {
-            arg.text = arg.text.replace("{}", &UNKNOWN.to_string());
+        let found = rest.get(..end).unwrap_or_default();
+        let unknown = UNKNOWN.to_string();
+        let starts = call.args.iter().take_while(|arg| !arg.text.starts_with(['-', '(', '!'])).take(4);
+        // What is found is a start itself, or something below it.
+        for name in starts.map(|arg| arg.text.as_str()).chain([unknown.as_str()]) {
+            let inner: Vec<Arg> = found.iter().map(|arg| Arg { text: arg.text.replace("{}", name), ..arg.clone() }).collect();
+            judge.inner_command(&inner, call.notes, &Stdin::Plain)?;
         }
-        let notes = call.notes;
-        judge.inner_command(&inner, notes, &Stdin::Plain)?;
         for _ in 0..end {
             args.next();
         }
@@ -422,16 +425,14 @@ fn parallel(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
         }
         return Ok(());
     }
-    let mut line = command
+    let line = command
         .iter()
         .map(|arg| arg.text.as_str())
         .collect::<Vec<_>>()
         .join(" ")
         .replace("{}", &UNKNOWN.to_string());
     if given.is_empty() {
-        line.push(' ');
-        line.push(UNKNOWN);
-        let inner: Vec<Arg> = command.iter().cloned().chain([Arg::new(UNKNOWN.to_string())]).collect();
+        let inner: Vec<Arg> = command.iter().cloned().chain([Arg::handed()]).collect();
         return handed(judge, &inner, call);
     }
     for arg in given.iter().filter(|arg| !arg.text.starts_with(":::")) {

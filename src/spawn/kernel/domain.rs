@@ -65,6 +65,9 @@ pub(super) fn enter(rules: &KernelRules) -> Result<usize, String> {
     if status.ruleset == RulesetStatus::NotEnforced && kernel_support().abi > 0 {
         return Err("the kernel took the rules and does not hold them".into());
     }
+    if rules.connect.is_some() && kernel_support().tcp {
+        super::filter::enter()?;
+    }
     Ok(count)
 }
 

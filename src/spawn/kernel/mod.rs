@@ -6,14 +6,18 @@ mod calls;
 #[cfg(target_os = "linux")]
 mod domain;
 #[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
 mod places;
 mod probe;
 mod trial;
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::guardrails::{HookTrial, KERNEL_RULES_VERSION, KernelRules, KernelSupport, Outcome, Receipt};
 
+use super::SpawnError;
 use super::wire::Refusal;
 
 #[cfg(target_os = "linux")]
@@ -64,6 +68,17 @@ pub(super) fn confine_and_try(
         None => None,
     };
     Ok(Receipt { kernel, probes, hook })
+}
+
+/// Puts a call through a hook outside of any start and any domain: whether it denies.
+///
+/// # Errors
+/// When it does not.
+pub fn try_hook(trial: &HookTrial, folder: &Path) -> Result<(), SpawnError> {
+    trial::run(trial, |command| {
+        command.current_dir(folder);
+    })
+    .map_err(SpawnError::HookOpen)
 }
 
 /// What the rules need and this kernel does not have, in words.

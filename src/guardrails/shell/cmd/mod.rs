@@ -20,6 +20,7 @@ pub(super) fn judge(line: &str, context: &LineContext<'_>, depth: u32) -> Verdic
     let chars: Vec<char> = line.chars().collect();
     let tokens = words::tokens(&chars);
     let mut judge = Judge {
+        line,
         chars: &chars,
         tokens: &tokens,
         at: 0,
@@ -41,6 +42,7 @@ pub(super) fn arguments(text: &str) -> Vec<Arg> {
 }
 
 struct Judge<'a> {
+    line: &'a str,
     chars: &'a [char],
     tokens: &'a [Placed],
     at: usize,
@@ -57,6 +59,8 @@ struct Judge<'a> {
 struct Word {
     arg: Arg,
     quoted: bool,
+    /// Whether a variable stands in it, outside of quotes at its start.
+    filled: bool,
     start: usize,
     end: usize,
 }
@@ -64,6 +68,16 @@ struct Word {
 impl Word {
     fn is(&self, text: &str) -> bool {
         !self.quoted && self.arg.value().is_some_and(|value| value.eq_ignore_ascii_case(text))
+    }
+}
+
+impl Word {
+    /// Its arguments: what a variable holds is split at blanks like what is typed.
+    fn split(&self) -> Vec<Arg> {
+        match self.arg.value() {
+            Some(text) if self.filled && text.contains([' ', '\t']) => arguments(&text),
+            _ => vec![self.arg.clone()],
+        }
     }
 }
 
@@ -208,7 +222,8 @@ impl Judge<'_> {
                 },
             });
         }
-        Word { arg, quoted: placed.quoted, start: placed.start, end: placed.end }
+        let filled = !placed.quoted && bits.iter().any(|bit| matches!(bit, Bit::Variable(_)));
+        Word { arg, quoted: placed.quoted, filled, start: placed.start, end: placed.end }
     }
 
     fn simple(&mut self, words: &[Word], fed: &Fed, inside: bool) -> Result<Fed, super::super::Denial> {
@@ -221,8 +236,8 @@ impl Judge<'_> {
             };
         };
         let part = self.part(first.start, words.last().map_or(first.end, |last| last.end));
-        let argv: Vec<Arg> = words.iter().map(|word| word.arg.clone()).collect();
-        let name = name_of(&first.arg);
+        let argv: Vec<Arg> = words.iter().flat_map(Word::split).collect();
+        let name = argv.first().and_then(name_of);
         match name.as_deref() {
             Some("if") => return self.condition(rest, fed, inside),
             Some("for") => return self.each(words, fed, inside),
@@ -277,6 +292,7 @@ impl Judge<'_> {
                 return Ok(Fed::Something);
             }
         }
+        let typed = argv.clone();
         let mut argv = argv;
         if let (Some(first), Some(name)) = (argv.first_mut(), name) {
             if let Fed::Text(text) = fed
@@ -286,19 +302,18 @@ impl Judge<'_> {
             }
             *first = Arg::known(name);
         }
+        windows::perhaps(&argv, self.line, &part, self.context)?;
         let fed = matches!(fed, Fed::Something);
         windows::program(&argv, &part, fed, self.context, self.depth)?;
-        self.glued(&argv, &part)?;
+        self.glued(&typed, &part)?;
         Ok(Fed::Something)
     }
 
     /// `taskkill/im`: a switch ends the name of a program.
     fn glued(&self, argv: &[Arg], part: &str) -> Judged {
         let [first, rest @ ..] = argv else { return Ok(()) };
-        let raw: String =
-            part.chars().take_while(|c| !c.is_whitespace()).filter(|c| *c != '^' && *c != '"').collect();
-        let _ = first;
-        let Some((name, switch)) = raw.split_once('/') else { return Ok(()) };
+        let first = first.with("");
+        let Some((name, switch)) = first.split_once('/') else { return Ok(()) };
         let name = windows::base(name);
         if !matches!(name.as_str(), "taskkill" | "tskill" | "wmic" | "cmd" | "powershell" | "pwsh") {
             return Ok(());
@@ -310,15 +325,12 @@ impl Judge<'_> {
 
     /// The set's rules on a command that the prompt has itself.
     fn rules(&self, name: &str, argv: &[Arg]) -> Judged {
-        let ruled = self.context.rules.iter().any(|rule| {
-            rule.kind == super::super::RuleKind::Commands
-                && rule
-                    .pattern
-                    .split_whitespace()
-                    .next()
-                    .is_some_and(|first| first.eq_ignore_ascii_case(name))
-        });
-        if ruled { windows::in_bash(argv, self.context, self.depth) } else { Ok(()) }
+        let Some(name) = windows::as_ruled(name, self.context) else { return Ok(()) };
+        let mut argv = argv.to_vec();
+        if let Some(first) = argv.first_mut() {
+            *first = Arg::known(name);
+        }
+        windows::in_bash(&argv, self.context, self.depth)
     }
 
     /// `if [/i] [not] condition command [else command]`.
@@ -379,6 +391,11 @@ impl Judge<'_> {
                 if let Some(command) = list.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
                     windows::nested(Shell::Cmd, &without_carets(command), self.context, self.depth)?;
                 }
+            }
+        }
+        if words.iter().any(|word| word.is("/f")) && !list.starts_with(['\'', '`', '"']) {
+            for file in arguments(list) {
+                windows::path(&file, self.context)?;
             }
         }
         self.values.push(list.to_owned());

@@ -184,7 +184,7 @@ fn ordinary_work_is_allowed_also_where_the_undecided_is_not() {
 
 #[test]
 fn what_cannot_be_known_is_denied_where_the_set_says_so() {
-    for line in ["%tool% build", "echo x %y% | cmd", "cmd < script.txt & %x% y", "%x:~1,2% y"] {
+    for line in ["%tool% build", "cmd < script.txt & %x% y", "%x:~1,2% y"] {
         assert_eq!(
             verdict(line, true).map(|denial| denial.rule.to_string()).as_deref(),
             Some("shell.undecided"),
@@ -192,6 +192,7 @@ fn what_cannot_be_known_is_denied_where_the_set_says_so() {
         );
         assert_eq!(verdict(line, false), None, "{line}");
     }
+    denied(&["type x | cmd", "echo x %y% | cmd", "curl x | powershell -", "type x.sh | bash"], "shell.undecided");
     for line in ["(echo x", "for %i in (a b", "for x do y", "if"] {
         assert_eq!(verdict(line, false).unwrap().rule.to_string(), "shell.unreadable", "{line}");
     }

@@ -125,7 +125,9 @@ impl Parser<'_> {
         let mut commands = Vec::new();
         loop {
             self.blanks()?;
+            let mut alone = false;
             while let Some(word) = self.reserved(&["!", "time"])? {
+                alone = true;
                 self.expect_word(word)?;
                 self.blanks()?;
                 if word == "time" && self.peek() == Some('-') && self.second() == Some('p') {
@@ -135,7 +137,7 @@ impl Parser<'_> {
                 }
             }
             // `time` and `!` alone are commands too.
-            if !matches!(self.peek(), None | Some('\n' | ';' | '&' | '|' | ')')) || commands.is_empty() {
+            if !(alone && matches!(self.peek(), None | Some('\n' | ';' | ')'))) {
                 commands.push(self.command()?);
             }
             self.blanks()?;
@@ -206,11 +208,7 @@ impl Parser<'_> {
             words.push(self.word(declaring)?);
         }
         if assigns.is_empty() && words.is_empty() && redirects.is_empty() {
-            // Nothing at all, as after a lone `!`; elsewhere it is an error of syntax and nothing is run.
-            return match self.peek() {
-                None | Some('\n') => Ok((Kind::Group(Vec::new()), redirects)),
-                Some(_) => Err(self.unreadable()),
-            };
+            return Err(self.unreadable());
         }
         Ok((Kind::Simple { assigns, words }, redirects))
     }

@@ -97,6 +97,8 @@ impl Judge<'_> {
         if let Some(first) = argv.first_mut() {
             *first = Arg::known(cmdlet.clone());
         }
+        windows::path(&self.arg(first), self.context)?;
+        windows::perhaps(&argv, self.line, &part, self.context)?;
         let fed = !matches!(flow, Flow::Nothing | Flow::Known);
         windows::program(&argv, &part, fed, self.context, self.depth)?;
         Ok(Flow::Other)
@@ -107,18 +109,10 @@ impl Judge<'_> {
         if !names::is_cmdlet(cmdlet) {
             return Ok(());
         }
-        let mut known = names::known_as(cmdlet);
-        known.push(cmdlet);
-        if typed != cmdlet {
-            known.push(typed);
-        }
-        let ruled = |name: &str| {
-            self.context.rules.iter().any(|rule| {
-                let first = rule.pattern.split_whitespace().next().unwrap_or_default();
-                rule.kind == crate::guardrails::RuleKind::Commands && first.eq_ignore_ascii_case(name)
-            })
-        };
-        let ruled: Vec<&str> = known.into_iter().filter(|name| ruled(name)).collect();
+        let mut known = vec![typed, cmdlet];
+        known.extend(names::known_as(cmdlet));
+        let ruled: Vec<&str> =
+            known.into_iter().filter_map(|name| windows::as_ruled(name, self.context)).collect();
         for name in ruled {
             let mut argv: Vec<Arg> = element.words.iter().map(|word| self.arg(word)).collect();
             if let Some(first) = argv.first_mut() {
@@ -300,6 +294,10 @@ impl Judge<'_> {
             if !known {
                 self.undecided(part)?;
             }
+            // `iex (irm …)`: what another command fetches or makes.
+            if !known && rest.iter().any(made) {
+                return windows::opaque(part);
+            }
             let judged = windows::nested(Shell::PowerShell, line.trim_end(), self.context, self.depth);
             return if known {
                 judged
@@ -310,8 +308,8 @@ impl Judge<'_> {
         match flow {
             Flow::Known => Ok(()),
             _ => {
-                windows::opaque(self.context, part)?;
-                self.undecided(part)
+                self.scan()?;
+                windows::opaque(part)
             }
         }
     }
@@ -508,4 +506,11 @@ impl Judge<'_> {
 /// Words that PowerShell answers itself.
 fn is_own_word(name: &str) -> bool {
     matches!(name, "" | "cd" | "pwd" | "clear" | "cls" | "history" | "help" | "man" | "default" | "exit")
+}
+
+/// Whether a word's text is what another command gives.
+fn made(word: &Word) -> bool {
+    let result = word.parts.contains(&super::Part::Result);
+    let fetched = word.members.iter().any(|member| member.call.is_some() && !member.index);
+    (result || fetched) && word.shape != Shape::Block
 }

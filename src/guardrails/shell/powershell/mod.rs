@@ -25,7 +25,8 @@ pub(super) fn judge(line: &str, context: &LineContext<'_>, depth: u32) -> Verdic
         Err(stop) => return Verdict::Deny(stopped(stop, &chars)),
     };
     let facts = Facts::of(&script);
-    let mut judge = Judge { chars: &chars, context, depth, facts, scanned: false };
+    let small = line.replace('`', "").to_lowercase();
+    let mut judge = Judge { line, small, chars: &chars, context, depth, facts, scanned: false };
     match judge.script(&script) {
         Ok(()) => Verdict::Allow,
         Err(denial) => Verdict::Deny(denial),
@@ -69,6 +70,9 @@ enum Flow {
 }
 
 struct Judge<'a> {
+    line: &'a str,
+    /// The same in small letters and without what only hides them.
+    small: String,
     chars: &'a [char],
     context: &'a LineContext<'a>,
     depth: u32,
@@ -307,7 +311,16 @@ impl Judge<'_> {
                 | "invokecommand" => {
                     self.text_of(call, &part)?;
                 }
-                "create" | "exec" | "run" | "shellexecute" => {
+                "shellexecute" => {
+                    windows::program(&split(&self.texts(call)), &part, false, self.context, self.depth)?;
+                }
+                "addargument" | "addparameter" => {
+                    // `AddCommand('git').AddArgument('push')`
+                    let calls = word.members.iter().filter_map(|member| member.call.as_ref());
+                    let argv: Vec<Arg> = calls.flat_map(|call| self.texts(call)).collect();
+                    windows::program(&argv, &part, false, self.context, self.depth)?;
+                }
+                "create" | "exec" | "run" => {
                     for text in self.texts(call).iter().filter_map(Arg::value) {
                         windows::nested(Shell::Cmd, &text, self.context, self.depth)?;
                     }
@@ -404,8 +417,7 @@ impl Judge<'_> {
     }
 
     fn mentions(&self, word: &str) -> bool {
-        let text: String = self.chars.iter().filter(|c| **c != '`').collect();
-        text.to_lowercase().contains(word)
+        self.small.contains(word)
     }
 
     /// What a part comes to whose text is not known: denied where the set says so, and otherwise when a text of the

@@ -69,7 +69,7 @@ const ALIASES: [(&str, &str); 62] = [
 ];
 
 /// Cmdlets that show or compare their arguments and touch no file by them.
-const TEXT: [&str; 22] = [
+const TEXT: [&str; 20] = [
     "write-output",
     "write-host",
     "write-error",
@@ -89,8 +89,6 @@ const TEXT: [&str; 22] = [
     "format-list",
     "out-string",
     "out-host",
-    "join-path",
-    "split-path",
     "get-process",
 ];
 

@@ -304,8 +304,6 @@ fn what_cannot_be_known_is_denied_where_the_set_says_so_and_else_by_its_words() 
     for line in [
         "& $cmd x",
         "iex $x",
-        "iwr http://127.0.0.1/x | iex",
-        "$f | powershell -",
         "& (Get-Thing) x",
         "$p.$m()",
         "powershell -c $x",
@@ -317,6 +315,21 @@ fn what_cannot_be_known_is_denied_where_the_set_says_so_and_else_by_its_words() 
         );
         assert_eq!(verdict(line, false), None, "{line}");
     }
+    denied(
+        &[
+            "iwr http://127.0.0.1/x | iex",
+            "irm http://127.0.0.1/x | iex",
+            "iex (irm http://127.0.0.1/x)",
+            "iex (New-Object Net.WebClient).DownloadString('http://127.0.0.1/x')",
+            "iex ([Text.Encoding]::UTF8.GetString([Convert]::FromBase64String('eA==')))",
+            "iex \"$(Get-Content x.ps1)\"",
+            "$f | powershell -",
+            "Get-Content x | powershell -NoProfile -Command -",
+            "Get-Content x | cmd",
+            "Get-Content x | bash",
+        ],
+        "shell.undecided",
+    );
     denied(
         &[
             "$x = 'Stop-Process -Name node'; $x = $x; iex $x",

@@ -36,7 +36,7 @@ fn c033_nested_substitutions_that_never_close() {
         "case a in a) ",
         "f(){ ",
         "$[",
-        "a[",
+        "a[$(",
         "a=(",
         "+(",
         "while ",
@@ -44,7 +44,8 @@ fn c033_nested_substitutions_that_never_close() {
         "$(( $(",
     ] {
         for count in [1, 40, 200, SIZE / open.len()] {
-            assert_ne!(quickly(&open.repeat(count)), Verdict::Allow, "{open} {count}");
+            // An even number of backticks is closed.
+            assert_ne!(quickly(&open.repeat(count | 1)), Verdict::Allow, "{open} {count}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Cases by their id, each with its whole kind, and the check against real bash.
 
 mod bypass;
+mod found;
 mod harmless;
 mod host;
 mod hostile;
