@@ -44,6 +44,7 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
     };
     // The watch is the thread and the judging is not: what a process of one thread does costs least, and this is
     // paid before each tool call. Neither a panic nor a hang is an answer: both deny.
+    #[expect(clippy::disallowed_methods, reason = "the thread is there to wait, and nothing else runs on it")]
     let watch = std::thread::Builder::new().stack_size(WATCH_STACK).spawn(|| {
         std::thread::sleep(LIMIT);
         let _ = writeln!(std::io::stderr(), "worca: the hook took too long, so this call is denied");

@@ -107,10 +107,10 @@ impl Facts {
                 text.as_deref().filter(|text| text.starts_with('-') && !word.quoted).map(str::to_lowercase);
             match parameter {
                 Some(p) if names::short_for(&p, "n", "name") => {
-                    first = words.next().map(|word| self.text(word))
+                    first = words.next().map(|word| self.text(word));
                 }
                 Some(p) if names::short_for(&p, "v", "value") => {
-                    second = words.next().map(|word| self.text(word))
+                    second = words.next().map(|word| self.text(word));
                 }
                 Some(p)
                     if names::short_for(&p, "o", "option")

@@ -473,7 +473,7 @@ fn split(argv: &[Arg]) -> Vec<Arg> {
     for (at, arg) in argv.iter().enumerate() {
         match arg.value() {
             Some(text) if at > 0 => {
-                all.extend(text.split_whitespace().map(|word| Arg::known(word.trim_matches('"'))))
+                all.extend(text.split_whitespace().map(|word| Arg::known(word.trim_matches('"'))));
             }
             _ => all.push(arg.clone()),
         }

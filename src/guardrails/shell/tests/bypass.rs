@@ -300,7 +300,7 @@ fn c007_quotes_braces_and_splitting_hide_no_name() {
     ] {
         match judged(&[], false, line) {
             Verdict::Deny(denial) => {
-                assert!(denial.rule.to_string().starts_with("host.kill"), "{line}: {denial:?}")
+                assert!(denial.rule.to_string().starts_with("host.kill"), "{line}: {denial:?}");
             }
             Verdict::Allow => panic!("allowed: {line}"),
         }
@@ -381,7 +381,7 @@ fn c009_code_in_the_line_is_looked_through() {
     ] {
         match judged(&[], false, line) {
             Verdict::Deny(denial) => {
-                assert!(denial.rule.to_string().starts_with("host."), "{line}: {denial:?}")
+                assert!(denial.rule.to_string().starts_with("host."), "{line}: {denial:?}");
             }
             Verdict::Allow => panic!("allowed: {line}"),
         }

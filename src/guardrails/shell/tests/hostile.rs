@@ -97,7 +97,7 @@ fn c034_few_bytes_that_hang_a_tokenizer() {
     ] {
         match quickly(line) {
             Verdict::Deny(denial) => {
-                assert_eq!(denial.rule.to_string(), "shell.unreadable", "{line}: {denial:?}")
+                assert_eq!(denial.rule.to_string(), "shell.unreadable", "{line}: {denial:?}");
             }
             Verdict::Allow => panic!("allowed: {line}"),
         }

@@ -167,7 +167,7 @@ pub(super) fn wsl(args: &[Arg], part: &str, fed: bool, context: &LineContext<'_>
         let Some(word) = arg.value() else { return undecided(context, part) };
         match word.as_str() {
             "-d" | "--distribution" | "-u" | "--user" | "--cd" | "--shell-type" | "--distribution-id" => {
-                at += 2
+                at += 2;
             }
             "-e" | "--exec" => return in_bash(args.get(at + 1..).unwrap_or_default(), context, depth),
             "--" => {
