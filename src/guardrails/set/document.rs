@@ -363,6 +363,8 @@ fn in_our_words(said: &str) -> (String, &'static str) {
         return (format!("`{key}` stands twice"), "put both together");
     } else if begins("multiple YAML documents") {
         ("a second document begins here", "one file holds one set: take the `---` away, or make two files")
+    } else if begins("alias") {
+        ("an alias of YAML stands here", "write the value out where it is meant")
     } else if begins("expected mapping start") {
         ("keys with values are expected here", "write `key: value` lines, such as `commands: [git push]`")
     } else if begins("expected sequence start") {
