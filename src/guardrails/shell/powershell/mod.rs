@@ -5,6 +5,8 @@ mod commands;
 mod facts;
 mod names;
 mod parse;
+mod starting;
+mod statements;
 mod tree;
 mod words;
 
