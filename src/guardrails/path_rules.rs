@@ -118,11 +118,10 @@ impl Pattern {
     /// holds for the checkout as well as for the worktree.
     fn new(pattern: &str) -> Self {
         let pattern = if cfg!(windows) { pattern.replace('\\', "/") } else { pattern.to_owned() };
-        let split =
-            |text: &str| -> Vec<Vec<char>> {
-                let parts = text.split('/').filter(|part| !part.is_empty() && *part != ".");
-                parts.map(|part| glob::letters(part, FOLDS_CASE)).collect()
-            };
+        let split = |text: &str| -> Vec<Vec<char>> {
+            let parts = text.split('/').filter(|part| !part.is_empty() && *part != ".");
+            parts.map(|part| glob::letters(part, FOLDS_CASE)).collect()
+        };
         let below = pattern.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
         if let Some(rest) = below {
             return Self { in_homes: true, parts: parts(split(rest)) };

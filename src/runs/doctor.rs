@@ -80,12 +80,26 @@ fn rows(kernel: KernelSupport, default: Option<&GuardrailSet>) -> Vec<Check> {
     let ports = default.is_none_or(|set| set.confine.tcp.is_some());
     let row = |name, held: bool, needed: bool, what: &str, from: &str| {
         if held {
-            return check(name, Finding::Good, format!("the kernel holds {what} (Landlock {})", kernel.abi), None);
+            return check(
+                name,
+                Finding::Good,
+                format!("the kernel holds {what} (Landlock {})", kernel.abi),
+                None,
+            );
         }
         let finding = if needed { Finding::Bad } else { Finding::Note };
-        let seen = if kernel.abi == 0 { "has no Landlock".to_owned() } else { format!("has Landlock {}", kernel.abi) };
+        let seen = if kernel.abi == 0 {
+            "has no Landlock".to_owned()
+        } else {
+            format!("has Landlock {}", kernel.abi)
+        };
         let remedy = format!("run in the box on a machine with {from}; here {what} are not held");
-        Check { name, finding, sentence: format!("this kernel {seen} and does not hold {what}"), remedy: Some(remedy) }
+        Check {
+            name,
+            finding,
+            sentence: format!("this kernel {seen} and does not hold {what}"),
+            remedy: Some(remedy),
+        }
     };
     vec![
         row("files", kernel.files, true, "files and folders", "Linux 6.2 or newer"),
@@ -106,13 +120,19 @@ fn of_a_set(set: &GuardrailSet, kernel: KernelSupport) -> Check {
         return check(name, Finding::Note, sentence, Some("use the box on a newer kernel for it"));
     }
     let sentence = format!("`{}` runs, and here it loses {lacks}", set.name);
-    check(name, Finding::Note, sentence, Some("its hook and settings hold still, which an agent can get round"))
+    check(
+        name,
+        Finding::Note,
+        sentence,
+        Some("its hook and settings hold still, which an agent can get round"),
+    )
 }
 
 #[cfg(unix)]
 fn user() -> Check {
     if rustix::process::geteuid().is_root() {
-        let remedy = "start `worca serve` as an ordinary user: root reads the environment of others in any domain";
+        let remedy =
+            "start `worca serve` as an ordinary user: root reads the environment of others in any domain";
         return check("user", Finding::Note, "agents would run as root", Some(remedy));
     }
     check("user", Finding::Good, "agents run as an ordinary user", None)
@@ -157,7 +177,8 @@ fn hook(set: Option<&GuardrailSet>) -> Check {
 }
 
 fn try_hook(set: &GuardrailSet) -> Result<(), String> {
-    let worca = std::env::current_exe().map_err(|error| format!("the path of `worca` is unknown: {error}"))?;
+    let worca =
+        std::env::current_exe().map_err(|error| format!("the path of `worca` is unknown: {error}"))?;
     let folder = std::env::temp_dir().join(format!("worca-doctor-{}", crate::ids::SpawnId::random()));
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -246,11 +267,21 @@ fn sockets(places: Vec<(PathBuf, &'static str)>) -> Vec<Check> {
         let reached = rustix::fs::access(&real, rustix::fs::Access::WRITE_OK).is_ok();
         if socket && reached && seen.insert(real) {
             let sentence = format!("an agent without a box can reach {what}, through `{}`", path.display());
-            found.push(check("sockets", Finding::Note, sentence, Some("no kernel rule closes it: use the box")));
+            found.push(check(
+                "sockets",
+                Finding::Note,
+                sentence,
+                Some("no kernel rule closes it: use the box"),
+            ));
         }
     }
     if found.is_empty() {
-        found.push(check("sockets", Finding::Good, "no socket of an engine or of your session is in reach", None));
+        found.push(check(
+            "sockets",
+            Finding::Good,
+            "no socket of an engine or of your session is in reach",
+            None,
+        ));
     }
     found
 }
@@ -275,7 +306,8 @@ mod tests {
     #[test]
     fn what_the_default_set_needs_is_bad_when_it_is_missing_and_the_rest_is_a_note() {
         let normal = set("normal");
-        let findings = |abi| rows(kernel(abi), Some(&normal)).iter().map(|row| row.finding).collect::<Vec<_>>();
+        let findings =
+            |abi| rows(kernel(abi), Some(&normal)).iter().map(|row| row.finding).collect::<Vec<_>>();
         use Finding::{Bad, Good, Note};
         assert_eq!(findings(7), [Good, Good, Good]);
         assert_eq!(findings(4), [Good, Good, Bad]);

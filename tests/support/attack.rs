@@ -47,7 +47,9 @@ fn open(case: Case, name: &str) -> Option<&'static str> {
     let (permissive, strict) = (case.tier == "permissive", case.tier == "strict");
     match what {
         "read-credential" | "read-other-project" if !strict => Some("reads what the user can read"),
-        "read-ssh-key" if permissive || (!strict && !judged) => Some("a rule of names that the hook alone holds"),
+        "read-ssh-key" if permissive || (!strict && !judged) => {
+            Some("a rule of names that the hook alone holds")
+        }
         "read-checkout-env" if permissive => Some("permissive has no rule about it"),
         "write-other-project" if permissive && case.place == Place::Native => {
             Some("a project that Worca has not seen is a folder like any other")
@@ -112,7 +114,9 @@ pub fn check(case: Case, all: &BTreeMap<String, Finding>) {
             (false, _) => finding.outcome == "done",
             (true, None) => finding.outcome == "refused",
             // Open on purpose: it works, or there is nothing of the kind. The agent program itself may refuse it.
-            (true, Some(_)) => finding.outcome == "done" || name.starts_with("tool-") || finding.outcome == "absent",
+            (true, Some(_)) => {
+                finding.outcome == "done" || name.starts_with("tool-") || finding.outcome == "absent"
+            }
         };
         held += usize::from(finding.forbidden && finding.outcome == "refused");
         if !as_promised {
@@ -122,8 +126,17 @@ pub fn check(case: Case, all: &BTreeMap<String, Finding>) {
     assert!(wrong.is_empty(), "{case:?}: not as promised:\n{}\nall:\n{}", wrong.join("\n"), table(all));
     // A scenario that stopped half-way would promise nothing.
     let least = if case.place == Place::Native { 150 } else { 100 };
-    assert!(held + 45 >= least && all.len() >= least, "{case:?}: only {} findings:\n{}", all.len(), table(all));
-    assert!(all.contains_key("still-at-work"), "{case:?}: the agent did not come to its end:\n{}", table(all));
+    assert!(
+        held + 45 >= least && all.len() >= least,
+        "{case:?}: only {} findings:\n{}",
+        all.len(),
+        table(all)
+    );
+    assert!(
+        all.contains_key("still-at-work"),
+        "{case:?}: the agent did not come to its end:\n{}",
+        table(all)
+    );
 }
 
 /// The findings as lines, for a person.

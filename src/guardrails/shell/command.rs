@@ -192,7 +192,10 @@ impl Judge<'_> {
                     text.strip_prefix(option)
                 };
                 if let Some(value) = value {
-                    let value = value.strip_prefix("exec=").or_else(|| value.strip_prefix("ProxyCommand=")).unwrap_or(value);
+                    let value = value
+                        .strip_prefix("exec=")
+                        .or_else(|| value.strip_prefix("ProxyCommand="))
+                        .unwrap_or(value);
                     self.deeper(|judge| judge.source(value, &Stdin::Plain))?;
                 }
             }
@@ -208,7 +211,9 @@ impl Judge<'_> {
         if let Stdin::Text(texts) = call.stdin {
             for (text, _) in texts {
                 for line in text.lines() {
-                    let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ':' | '!' | '%' | ',' | ' ' | '$'));
+                    let line = line.trim_start_matches(|c: char| {
+                        c.is_ascii_digit() || matches!(c, ':' | '!' | '%' | ',' | ' ' | '$')
+                    });
                     match self.source(line, &Stdin::Plain) {
                         Err(denial) if denial.rule == RuleId::Built(denial::UNREADABLE) => {}
                         other => other?,

@@ -290,9 +290,7 @@ impl Expander<'_> {
             "*" if self.values.get("IFS").is_some() => self.unknown(true),
             "@" | "*" => match positional {
                 Some(all) if all.iter().any(|text| text.contains(UNKNOWN)) => self.unknown(true),
-                Some(all) => {
-                    all.get(1..).unwrap_or_default().join(&NEXT.to_string())
-                }
+                Some(all) => all.get(1..).unwrap_or_default().join(&NEXT.to_string()),
                 None => self.unknown(true),
             },
             "#" | "?" | "-" | "$" | "PPID" | "RANDOM" | "SECONDS" | "UID" | "EUID" | "LINENO" => {

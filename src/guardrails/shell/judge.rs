@@ -337,7 +337,9 @@ impl<'a> Judge<'a> {
         if matches!(name, "BASH_ENV" | "ENV" | "ZDOTDIR") {
             self.path(text)?;
             if text.starts_with("/dev/fd/") || (name == "BASH_ENV" && self.context.deny_undecided) {
-                let reason = format!("`{name}` makes each shell run a file first, so it cannot be known what is run; leave it out");
+                let reason = format!(
+                    "`{name}` makes each shell run a file first, so it cannot be known what is run; leave it out"
+                );
                 return Err(denial::built(denial::UNDECIDED, &self.part, reason));
             }
         }
@@ -447,10 +449,13 @@ impl<'a> Judge<'a> {
 fn emptied(args: &[Arg]) -> Option<Vec<Arg>> {
     let without = |arg: &Arg| {
         let text = arg.text.replace(UNKNOWN, "");
-        let other = text.len() < arg.text.len() && !text.is_empty() && !text.starts_with(['/', '-', '.', ':', '=']);
+        let other =
+            text.len() < arg.text.len() && !text.is_empty() && !text.starts_with(['/', '-', '.', ':', '=']);
         other.then(|| Arg { text, ..arg.clone() })
     };
-    args.iter().any(|arg| without(arg).is_some()).then(|| args.iter().map(|arg| without(arg).unwrap_or_else(|| arg.clone())).collect())
+    args.iter()
+        .any(|arg| without(arg).is_some())
+        .then(|| args.iter().map(|arg| without(arg).unwrap_or_else(|| arg.clone())).collect())
 }
 
 /// The names that an arithmetic expression assigns: `x=1`, `x++`, `x+=2`.

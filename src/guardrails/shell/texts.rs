@@ -309,7 +309,14 @@ const TEXT: &[&str] = &[
     "tsort",
     "look",
     "dircolors",
-    "kill-port", "bsdtar", "tcpdump", "make", "gmake", "rsync", "scp", "sftp",
+    "kill-port",
+    "bsdtar",
+    "tcpdump",
+    "make",
+    "gmake",
+    "rsync",
+    "scp",
+    "sftp",
 ];
 
 /// Programs that run command lines given as arguments.
@@ -430,7 +437,18 @@ pub(super) fn runs(name: &str, args: &[Arg]) -> Runs {
 
 /// Options of programs that run nothing else, whose value is a command line.
 const RUNNING: &[(&str, &[&str])] = &[
-    ("tar", &["--checkpoint-action", "--use-compress-program", "-I", "--to-command", "--rsh-command", "--info-script", "-F"]),
+    (
+        "tar",
+        &[
+            "--checkpoint-action",
+            "--use-compress-program",
+            "-I",
+            "--to-command",
+            "--rsh-command",
+            "--info-script",
+            "-F",
+        ],
+    ),
     ("bsdtar", &["--use-compress-program"]),
     ("split", &["--filter"]),
     ("sort", &["--compress-program"]),

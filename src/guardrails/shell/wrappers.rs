@@ -372,7 +372,8 @@ fn find(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
         let starts = call.args.iter().take_while(|arg| !arg.text.starts_with(['-', '(', '!'])).take(4);
         // What is found is a start itself, or something below it.
         for name in starts.map(|arg| arg.text.as_str()).chain([unknown.as_str()]) {
-            let inner: Vec<Arg> = found.iter().map(|arg| Arg { text: arg.text.replace("{}", name), ..arg.clone() }).collect();
+            let inner: Vec<Arg> =
+                found.iter().map(|arg| Arg { text: arg.text.replace("{}", name), ..arg.clone() }).collect();
             judge.inner_command(&inner, call.notes, &Stdin::Plain)?;
         }
         for _ in 0..end {

@@ -192,7 +192,10 @@ fn what_cannot_be_known_is_denied_where_the_set_says_so() {
         );
         assert_eq!(verdict(line, false), None, "{line}");
     }
-    denied(&["type x | cmd", "echo x %y% | cmd", "curl x | powershell -", "type x.sh | bash"], "shell.undecided");
+    denied(
+        &["type x | cmd", "echo x %y% | cmd", "curl x | powershell -", "type x.sh | bash"],
+        "shell.undecided",
+    );
     for line in ["(echo x", "for %i in (a b", "for x do y", "if"] {
         assert_eq!(verdict(line, false).unwrap().rule.to_string(), "shell.unreadable", "{line}");
     }

@@ -301,13 +301,7 @@ fn ordinary_work_and_listing_is_allowed_also_where_the_undecided_is_not() {
 
 #[test]
 fn what_cannot_be_known_is_denied_where_the_set_says_so_and_else_by_its_words() {
-    for line in [
-        "& $cmd x",
-        "iex $x",
-        "& (Get-Thing) x",
-        "$p.$m()",
-        "powershell -c $x",
-    ] {
+    for line in ["& $cmd x", "iex $x", "& (Get-Thing) x", "$p.$m()", "powershell -c $x"] {
         assert_eq!(
             verdict(line, true).map(|denial| denial.rule.to_string()).as_deref(),
             Some("shell.undecided"),

@@ -24,7 +24,6 @@ fn c015_kill_fed_by_a_loop_or_a_variable() {
         "kill $PPID",
         "kill -s KILL $x",
         "kill -- $x",
-        
         "f() { kill $1; }",
         "kill $WORCA_HOST_PID",
         "kill 1$x",
