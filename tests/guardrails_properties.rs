@@ -319,6 +319,10 @@ fn each_line_that_is_only_text_is_allowed() {
     let mut wrong = Vec::new();
     for line in ENDING.iter().chain(&harmless()) {
         for way in 0..7 {
+            // A shell runs what stands in such brackets where it takes a text for a number: it may be used as one.
+            if way == 5 && line.text.contains('[') && line.text.contains(['$', '`']) {
+                continue;
+            }
             let text = as_text(&line.text, way);
             if let Some(denial) = verdict(&NORMAL, &Line { text: text.clone(), ..line.clone() }) {
                 wrong.push(format!("{text}\n    {}: {}", denial.rule, denial.reason));
@@ -389,6 +393,10 @@ fn worst() -> Vec<(String, String)> {
         "-join ",
         "%x%",
         "if a==b ",
+        "return ",
+        "call call ",
+        "schtasks cmd ",
+        "foo taskkill ",
         "for %i in (a) do ",
         "start ",
         "call ",

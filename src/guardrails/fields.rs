@@ -49,6 +49,10 @@ pub(super) fn addresses(input: &Map<String, Value>) -> Vec<String> {
 /// Each text of one line, and whether its field's name means a path.
 fn texts(input: &Map<String, Value>, path_like: bool, told: &mut dyn FnMut(bool, &str)) {
     for (name, value) in input {
+        // In `{"files": {"/a/b": "text"}}` the name is the path.
+        if path_like && name.len() <= LONGEST {
+            told(true, name);
+        }
         let lower = name.to_ascii_lowercase();
         text(value, path_like || PATH_LIKE.iter().any(|part| lower.contains(part)), told);
     }

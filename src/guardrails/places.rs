@@ -15,6 +15,8 @@ pub(super) struct Places<'a> {
     policy: &'a Policy,
     /// Read when the first path is judged.
     rules: OnceCell<PathRules>,
+    /// Likewise.
+    state: OnceCell<State>,
     /// What a path without a start is relative to.
     directory: &'a Path,
     /// What `~` means in a path that is typed.
@@ -23,7 +25,7 @@ pub(super) struct Places<'a> {
 
 impl<'a> Places<'a> {
     pub(super) fn new(policy: &'a Policy, directory: &'a Path, home: Option<&'a Path>) -> Self {
-        Self { policy, rules: OnceCell::new(), directory, home }
+        Self { policy, rules: OnceCell::new(), state: OnceCell::new(), directory, home }
     }
 
     fn rules(&self) -> &PathRules {
@@ -97,17 +99,18 @@ impl<'a> Places<'a> {
     }
 
     fn own_state(&self, path: &str, below: bool, places: [&PathBuf; 2]) -> Option<Denial> {
-        let instead = match self.policy.open.first() {
-            Some(open) => format!("work in `{}` and name paths below it", open.display()),
-            None => "work in the project's own folder".into(),
-        };
         let shown = shown(path);
-        let what = if places.into_iter().any(|place| self.policy.is_closed(place)) {
+        let state = self.state.get_or_init(|| State::new(self.policy));
+        let what = if places.into_iter().any(|place| state.is_closed(place)) {
             format!("`{shown}` is part of Worca's own state")
-        } else if below && places.into_iter().any(|place| self.policy.holds_closed(place)) {
+        } else if below && places.into_iter().any(|place| state.holds_closed(place)) {
             format!("a search of `{shown}` would read Worca's own state below it")
         } else {
             return None;
+        };
+        let instead = match self.policy.open.first() {
+            Some(open) => format!("work in `{}` and name paths below it", open.display()),
+            None => "work in the project's own folder".into(),
         };
         Some(Denial { rule: RuleId::Built(OWN_STATE), part: None, reason: format!("{what}; {instead}") })
     }
@@ -143,18 +146,34 @@ fn shown(path: &str) -> String {
     path.chars().take(200).collect()
 }
 
-impl Policy {
+/// Worca's own state and what is open in it, as named and where that leads.
+struct State {
+    closed: Vec<PathBuf>,
+    open: Vec<PathBuf>,
+}
+
+impl State {
+    fn new(policy: &Policy) -> Self {
+        let forms = |entries: &[PathBuf]| {
+            let real = entries.iter().filter_map(|entry| paths::real(entry));
+            let mut all: Vec<PathBuf> = entries.iter().cloned().chain(real).collect();
+            all.sort();
+            all.dedup();
+            all
+        };
+        Self { closed: forms(&policy.closed), open: forms(&policy.open) }
+    }
+
     /// Of all entries that hold the path the longest decides; a tie is closed.
     fn is_closed(&self, path: &Path) -> bool {
         let longest = |entries: &[PathBuf]| {
-            let forms = entries.iter().flat_map(|entry| [Some(entry.clone()), paths::real(entry)]).flatten();
-            forms.filter(|entry| paths::within(path, entry)).map(|entry| entry.components().count()).max()
+            let holding = entries.iter().filter(|entry| paths::within(path, entry));
+            holding.map(|entry| entry.components().count()).max()
         };
         longest(&self.closed).is_some_and(|closed| longest(&self.open).is_none_or(|open| closed >= open))
     }
 
     fn holds_closed(&self, path: &Path) -> bool {
-        let forms = self.closed.iter().flat_map(|entry| [Some(entry.clone()), paths::real(entry)]).flatten();
-        forms.filter(|entry| paths::within(entry, path)).any(|entry| self.is_closed(&entry))
+        self.closed.iter().filter(|entry| paths::within(entry, path)).any(|entry| self.is_closed(entry))
     }
 }

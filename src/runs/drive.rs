@@ -5,6 +5,7 @@ use tokio::sync::watch;
 
 use super::guard::{Guard, NoGuard};
 use super::outcome::{Outcome, sentence};
+use super::resume::straighten;
 use super::start::Start;
 use super::worktree::Worktree;
 use super::{Cause, GRACE, Inner};
@@ -64,6 +65,9 @@ impl Inner {
             Ok(version) => version,
             Err(error) => return Ok(Outcome::failed(&error)),
         };
+        if begin == Begin::Again {
+            straighten(&self.settings.home.run(&run.id).join("home"));
+        }
         let guard = match self.guard(run, worktree).await {
             Ok(guard) => guard,
             Err(NoGuard::Outcome(outcome)) => return Ok(outcome),

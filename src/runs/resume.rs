@@ -128,6 +128,17 @@ impl Inner {
     }
 }
 
+/// A link that an earlier agent of the run put in the place of a folder of its own goes, so that the folder is made
+/// anew; where it led is left as it is.
+pub(super) fn straighten(home: &Path) {
+    for name in [".claude", "tmp"] {
+        let place = home.join(name);
+        if std::fs::symlink_metadata(&place).is_ok_and(|place| !place.is_dir()) {
+            let _ = std::fs::remove_file(&place);
+        }
+    }
+}
+
 /// Whether one of the folders of transcripts holds this session.
 fn has_transcript(folder: &Path, session: &str) -> bool {
     let name = format!("{session}.jsonl");
@@ -161,5 +172,19 @@ mod tests {
         std::fs::create_dir(one.join("folder.jsonl")).unwrap();
         assert!(!has_transcript(folder.path(), "folder"));
         assert!(!has_transcript(&folder.path().join("none"), "abc"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_the_place_of_the_agents_own_folder_goes_and_where_it_led_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, other) = (folder.path().join("home"), folder.path().join("other"));
+        std::fs::create_dir_all(home.join(".claude/projects")).unwrap();
+        std::fs::create_dir(&other).unwrap();
+        std::fs::write(other.join("kept"), "").unwrap();
+        std::os::unix::fs::symlink(&other, home.join("tmp")).unwrap();
+        straighten(&home);
+        assert!(std::fs::symlink_metadata(home.join("tmp")).is_err());
+        assert!(other.join("kept").is_file() && home.join(".claude/projects").is_dir());
     }
 }

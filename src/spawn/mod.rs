@@ -43,7 +43,7 @@ pub use environment::{HOST_PID, KEPT, kept};
 pub use error::SpawnError;
 pub use harden::harden_self;
 #[cfg(unix)]
-pub use kernel::{kernel_support, missing, try_hook};
+pub use kernel::{kernel_support, try_hook};
 pub use lines::{Line, MAX_LINE};
 #[cfg(unix)]
 pub use shim::main as shim_main;

@@ -61,6 +61,11 @@ def owner_of_a_pipe():
     fcntl.fcntl(reader, fcntl.F_SETFL, os.O_ASYNC)
     writer.send(b'x')
 owner_of_a_pipe()
+# The keys of a user are in reach of all that the user runs: KEYCTL_GET_KEYRING_ID, KEYCTL_SEARCH of the user's keyring.
+forbidden('the keyring', lambda: call(KEYCTL, 0, -4, 1))
+forbidden('a key', lambda: call(KEYCTL, 10, -4, b'user', b'name', 0))
+forbidden('adding a key', lambda: call(ADD_KEY, b'user', b'worca-test', b'x', 1, -2))
+forbidden('asking for a key', lambda: call(REQUEST_KEY, b'user', b'worca-test', None, -2))
 forbidden('by an abstract socket', lambda: socket.socket(socket.AF_UNIX).connect('\0' + T['abstract']))
 forbidden('by an abstract socket without a connection', lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'x', '\0' + T['abstract'] + '-d'))
 
@@ -77,6 +82,8 @@ def own_child():
     os.killpg(child.pid, signal.SIGTERM)
     assert child.wait() == -signal.SIGTERM
 ordinary('a group of its own', own_child)
+ordinary('its own limits', lambda: shell('ulimit -t 100; ulimit -n 64; python3 -c "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))"'))
+ordinary('its own priority', lambda: shell('nice -n 5 true; renice -n 6 $$'))
 ordinary('timeout', lambda: shell('timeout 0.1 sleep 600; [ $? = 124 ]'))
 ordinary('itself', lambda: shell('trap "exit 0" TERM; kill $$; sleep 5; exit 1'))
 ordinary('the state of its own child', lambda: read('/proc/self/environ'))

@@ -137,6 +137,8 @@ pub struct FoundVolume {
     pub name: String,
     /// It carries both labels of the box that was asked for.
     pub ours: bool,
+    /// The folder of the files that it was made from; empty when nothing says so.
+    pub working_dir: String,
 }
 
 impl Engine {
@@ -251,5 +253,6 @@ fn network(one: Network, name: &str) -> FoundNetwork {
 }
 
 fn volume(one: Volume, name: &str) -> FoundVolume {
-    FoundVolume { ours: labels::are_ours(&one.labels, name), name: one.name }
+    let working_dir = one.labels.get(labels::WORKING_DIR).cloned().unwrap_or_default();
+    FoundVolume { ours: labels::are_ours(&one.labels, name), name: one.name, working_dir }
 }

@@ -98,7 +98,9 @@ pub fn wanted(project: &Project, origin: &Origin) -> Result<Wanted, TranslateErr
     });
     let volumes = project.volumes.iter().map(|(key, volume)| {
         let mut body = translate::volume(volume);
-        body.labels = Some(with_labels(&volume.labels, name, &[(labels::VOLUME, key.as_str())]));
+        // The home that made it: what is in it is taken away from there alone.
+        let own = [(labels::VOLUME, key.as_str()), (labels::WORKING_DIR, origin.working_dir.as_str())];
+        body.labels = Some(with_labels(&volume.labels, name, &own));
         WantedVolume { name: volume.name.clone(), external: volume.external, body }
     });
     let (networks, volumes) = (networks.collect(), volumes.collect());

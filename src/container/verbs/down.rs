@@ -26,8 +26,12 @@ pub async fn down(job: &Job<'_>, volumes: bool) -> Result<Down, Failure> {
         false => None,
     };
     let engine = job.connect().await?;
-    let containers = engine.look_at_containers(job.files.name()).await?;
+    let found = engine.look(job.files.name()).await?;
+    let containers = found.containers;
     super::same_home::check(job, &containers)?;
+    if volumes {
+        super::same_home::check_volumes(job, &found.volumes)?;
+    }
     tell_runs(job, &containers, !volumes).await;
     let removed = engine.take_down(job.files.name(), volumes, job.report).await?;
     if volumes && job.files.state().exists() {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Job;
-use crate::container::engine::found::FoundContainer;
+use crate::container::engine::found::{FoundContainer, FoundVolume};
 use crate::failure::{Exit, Explain};
 
 /// The engine has a box of this name from other files.
@@ -44,7 +44,53 @@ pub fn check(job: &Job<'_>, containers: &[FoundContainer]) -> Result<(), OtherHo
     }
 }
 
+/// Refuses when one of these volumes, which are to go, was made from files in another folder that is there still. The
+/// folder of a home that was moved is not, so a moved home keeps its box.
+///
+/// # Errors
+/// With that folder.
+pub fn check_volumes(job: &Job<'_>, volumes: &[FoundVolume]) -> Result<(), OtherHome> {
+    match other_home(&real(job.files.folder()), volumes) {
+        Some(folder) => Err(OtherHome { name: job.files.name().to_owned(), folder: folder.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+fn other_home<'a>(ours: &Path, volumes: &'a [FoundVolume]) -> Option<&'a Path> {
+    volumes
+        .iter()
+        .filter(|one| one.ours && !one.working_dir.is_empty())
+        .map(|one| Path::new(&one.working_dir))
+        .find(|folder| folder.exists() && real(folder) != ours)
+}
+
 /// The path behind links, as far as it is there.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn volumes_of_a_home_that_is_there_are_taken_away_from_that_home_alone() {
+        let (ours, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let here = real(ours.path());
+        let made_from = |folder: &str, ours: bool| {
+            [FoundVolume { name: "worca_data".into(), ours, working_dir: folder.into() }]
+        };
+        let path = |folder: &tempfile::TempDir| folder.path().display().to_string();
+        let theirs = made_from(&path(&other), true);
+        assert_eq!(other_home(&here, &theirs), Some(other.path()));
+        for allowed in [
+            made_from(&path(&ours), true),
+            // Made by an earlier version, or by Compose; of a home that was moved; not of this box at all.
+            made_from("", true),
+            made_from("/nowhere/.worca/container", true),
+            made_from(&path(&other), false),
+        ] {
+            assert_eq!(other_home(&here, &allowed), None, "{allowed:?}");
+        }
+    }
 }

@@ -51,6 +51,9 @@ pub async fn check(job: &Job<'_>, engine: &Engine, anew: bool) -> Result<(), Fai
     let volume = format!("{name}_vault");
     let found = engine.look(name).await?;
     super::same_home::check(job, &found.containers)?;
+    if anew {
+        super::same_home::check_volumes(job, &found.volumes)?;
+    }
     if !found.volumes.iter().any(|one| one.ours && one.name == volume) {
         return Ok(());
     }

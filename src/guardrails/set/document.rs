@@ -200,7 +200,12 @@ impl Document {
             let what = format!("it is larger than {} KiB", MOST_BYTES / 1024);
             return Err(DocumentError::whole(file, what, None));
         }
-        let raw: Raw = serde_saphyr::from_str(text).map_err(|error| unreadable(&error, text, file))?;
+        // A set needs no aliases, and a small text could swell with them.
+        let options = serde_saphyr::options! {
+            alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 0 },
+        };
+        let raw: Raw = serde_saphyr::from_str_with_options(text, options)
+            .map_err(|error| unreadable(&error, text, file))?;
         let at = |location: Location, wrong| DocumentError::at(file, location, wrong);
         let name = name_of(&raw.name).map_err(|wrong| at(raw.name.referenced, wrong))?;
         let extends = match &raw.extends {
@@ -327,6 +332,9 @@ fn unreadable(error: &serde_saphyr::Error, text: &str, file: &str) -> DocumentEr
     // The place stands in front already.
     let said = said.lines().next().unwrap_or_default();
     let said = said.split(" at line ").next().unwrap_or(said).trim_end_matches(':');
+    // It can hold what stands in the text, of any length and with any signs.
+    let said: String = said.chars().take(300).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let said = said.as_str();
     let line = usize::try_from(location.line()).ok().and_then(|line| text.lines().nth(line.checked_sub(1)?));
     let value = line.map(|line| line.trim_start().trim_start_matches("- ").trim_start()).unwrap_or_default();
     let (what, fix) = if text.trim().is_empty() {

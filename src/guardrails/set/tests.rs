@@ -122,6 +122,7 @@ fn what_no_document_may_say_is_refused_with_place_and_fix() {
         "name: a\n---\nname: b\n",
         "name: a\ndeny:\n  paths:\n    - *.pem\n",
         "name: a\ndeny:\n  paths:\n    - **/.env\n",
+        "name: &n a\ndescription: *n\n",
         "name: a\ndeny:\n  commands: git push\n",
         "name: a\ndeny:\n  commands: ['']\n",
         "name: a\ndeny:\n  commands: ['a | b']\n",
@@ -293,6 +294,19 @@ fn a_broken_file_is_an_error_of_that_set_alone_and_no_file_takes_a_tiers_place()
     let strict = library.resolve(&name("strict")).unwrap();
     assert!(strict.require_kernel, "the tier is the program's own");
     assert_eq!(library.resolve(&name("bad")).unwrap_err().code(), "guardrails-document");
+}
+
+#[test]
+fn a_text_that_swells_or_nests_without_end_is_refused() {
+    let long = "x".repeat(100 * 1024);
+    let swells = format!("name: a\ndescription: &d {long}\ndeny:\n  commands: [{}]\n", "*d, ".repeat(30_000));
+    let nests = |open: &str| format!("name: a\ndeny:\n  commands: {}\n", open.repeat(100_000));
+    let other = format!("name: a\n\"\\e[2J{long}\": 1\n");
+    let deep_key = format!("? {}", "[".repeat(100_000));
+    for text in [swells, nests("["), nests("{a: "), nests("- "), nests("? "), deep_key, other] {
+        let error = Document::parse(&text, "a.yaml").unwrap_err();
+        assert!(error.to_string().len() < 1500 && !error.what.contains(char::is_control), "{}", error.what);
+    }
 }
 
 #[cfg(target_os = "linux")]

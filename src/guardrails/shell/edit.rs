@@ -14,11 +14,11 @@ pub(super) fn edited(value: &str, sign: char, word: &str) -> Option<String> {
                 word.split_once(':').map_or((word, None), |(offset, length)| (offset, Some(length)));
             let offset: i64 = number(offset)?;
             let size = i64::try_from(characters.len()).ok()?;
-            let from = if offset < 0 { (size + offset).max(0) } else { offset.min(size) };
+            let from = if offset < 0 { size.saturating_add(offset).max(0) } else { offset.min(size) };
             let to = match length.map(number) {
                 None => size,
-                Some(Some(length)) if length >= 0 => (from + length).min(size),
-                Some(Some(length)) => (size + length).max(from),
+                Some(Some(length)) if length >= 0 => from.saturating_add(length).min(size),
+                Some(Some(length)) => size.saturating_add(length).max(from),
                 Some(None) => return None,
             };
             let range = usize::try_from(from).ok()?..usize::try_from(to).ok()?;
@@ -108,5 +108,5 @@ fn single(text: &str) -> Option<i64> {
     } else {
         text.parse().ok()?
     };
-    Some(if negative { -value } else { value })
+    if negative { value.checked_neg() } else { Some(value) }
 }

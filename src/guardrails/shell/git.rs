@@ -41,7 +41,7 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
         {
             judge.path(value)?;
         }
-        let takes = VALUES.contains(&text) && !(text == "--exec-path");
+        let takes = VALUES.contains(&text) && text != "--exec-path";
         args = rest.get(usize::from(takes)..).unwrap_or_default();
     }
     against_rules(judge, args, call)?;

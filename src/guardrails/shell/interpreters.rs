@@ -360,7 +360,7 @@ impl Judge<'_> {
             let piece = piece.trim().trim_matches(['"', '\'', '(', ')']);
             let number = edit::number(&piece.replace('_', ""));
             if let Some(number) = number
-                && self.context.host.is_some_and(|host| i64::from(host) == number.abs())
+                && self.context.host.is_some_and(|host| u64::from(host) == number.unsigned_abs())
             {
                 let reason = format!("{number} is Worca itself, which runs you; {}", denial::BY_ID);
                 return Err(built(HOST_ID, &self.part, reason));

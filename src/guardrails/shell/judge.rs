@@ -1,11 +1,13 @@
 //! From a script to the commands that it would run: all of them, whatever the conditions, each with what it would
 //! read from.
 
+use std::collections::BTreeSet;
+
 use super::super::{Denial, Verdict};
 use super::LineContext;
 use super::denial::{self, Judged};
 use super::expand::{self, Arg, Notes};
-use super::limits::{Budget, MAX_COMMANDS, MAX_JUDGED, Trouble};
+use super::limits::{Budget, COMMAND, MAX_COMMANDS, MAX_JUDGED, Trouble};
 use super::matching::{self, CommandRule};
 use super::parser;
 use super::syntax::{Assign, Kind, Node, Op, Part, Redirect, RedirectKind, Script, Value, Word};
@@ -33,6 +35,8 @@ pub(super) struct Judge<'a> {
     pub(super) depth: u32,
     /// How many lists and groups do.
     nesting: u32,
+    /// Paths that no rule closes, so that each is asked for once.
+    pub(super) open_paths: BTreeSet<String>,
     /// The shell's own input was replaced (`exec < …`).
     pub(super) redirected: bool,
     /// The command that is judged, as it stands in the line.
@@ -88,6 +92,7 @@ impl<'a> Judge<'a> {
             values: Values::default(),
             depth,
             nesting: 0,
+            open_paths: BTreeSet::new(),
             redirected: false,
             part: line.to_owned(),
         }
@@ -126,18 +131,18 @@ impl<'a> Judge<'a> {
             return Err(self.trouble(&Trouble::TooDeep));
         }
         self.nesting += 1;
-        for pipeline in &script.pipelines {
-            for (index, node) in pipeline.commands.iter().enumerate() {
+        let result = script.pipelines.iter().try_for_each(|pipeline| {
+            pipeline.commands.iter().enumerate().try_for_each(|(index, node)| {
                 let stdin = if index == 0 { stdin } else { &Stdin::Fed };
-                self.node(node, stdin)?;
-            }
-        }
+                self.node(node, stdin)
+            })
+        });
         self.nesting -= 1;
-        Ok(())
+        result
     }
 
     fn node(&mut self, node: &Node, stdin: &Stdin) -> Judged {
-        self.spend(1)?;
+        self.spend(COMMAND)?;
         if !node.text.is_empty() {
             self.part.clone_from(&node.text);
         }

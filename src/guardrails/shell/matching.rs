@@ -126,7 +126,7 @@ fn has_option(args: &[Arg], option: &str) -> Match {
             }
             missing.retain(|letter| !spelled(*letter, long));
         } else if let Some(short) = text.strip_prefix('-') {
-            missing.retain(|letter| !short.contains(*letter) && !(*letter == 'r' && short.contains('R')));
+            missing.retain(|letter| !(short.contains(*letter) || (*letter == 'r' && short.contains('R'))));
         }
     }
     if bundled && missing.is_empty() { Match::Yes } else { best }

@@ -5,6 +5,7 @@ use super::command::Call;
 use super::denial::{Judged, shown};
 use super::expand::Arg;
 use super::judge::Judge;
+use super::limits::PATH;
 use super::values::{JOB, UNKNOWN};
 
 /// Options of any program whose value names what is left out, or is text.
@@ -143,7 +144,6 @@ impl Judge<'_> {
         if text.is_empty() || text.contains(['\n', '\0']) || text.len() > 4096 {
             return Ok(None);
         }
-        self.spend(8)?;
         // Of a path that begins with what is not known its end is looked at.
         let known = match text.rfind([UNKNOWN, JOB]) {
             None => text,
@@ -152,7 +152,16 @@ impl Judge<'_> {
                 _ => return Ok(None),
             },
         };
-        Ok((self.context.path)(known).map(|mut denial| {
+        if self.open_paths.contains(known) {
+            return Ok(None);
+        }
+        // The links of a path are looked up, which takes its time.
+        self.spend(PATH)?;
+        let found = (self.context.path)(known);
+        if found.is_none() {
+            self.open_paths.insert(known.to_owned());
+        }
+        Ok(found.map(|mut denial| {
             if denial.part.is_none() {
                 denial.part = Some(shown(&self.part));
             }

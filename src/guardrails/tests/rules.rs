@@ -263,6 +263,7 @@ fn tools_that_are_not_known_are_judged_by_every_field_that_looks_like_a_path() {
         json!({ "query": "/home/dev/.ssh/id" }),
         json!({ "options": { "outputDir": "deploy/secrets/x" } }),
         json!({ "source": "~/.aws/credentials" }),
+        json!({ "files": { "deploy/.env": "x" } }),
     ] {
         let verdict = judged(&PATHS, "mcp__files__any", input.clone());
         assert!(matches!(verdict, Ok(Verdict::Deny(_))), "{input}: {verdict:?}");

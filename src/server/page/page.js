@@ -80,9 +80,9 @@ function follow(path, mine, onEvent, onEnd) {
   source = stream;
   stream.onopen = () => { if (mine === view) say("Live"); };
   stream.onmessage = (message) => { if (mine === view) onEvent(JSON.parse(message.data)); };
-  stream.addEventListener("end", () => {
+  stream.addEventListener("end", (message) => {
     stream.close();
-    if (mine === view && onEnd) onEnd();
+    if (mine === view && onEnd) onEnd(JSON.parse(message.data).status);
   });
   stream.onerror = () => {
     if (mine !== view) return stream.close();
@@ -322,8 +322,8 @@ async function openRun(id, mine) {
       if (document.hidden) setTimeout(draw, 500); else requestAnimationFrame(draw);
     }
     if (["status", "committed", "agent_started"].includes(stored.event.kind) && live) again().catch(() => {});
-  }, () => {
-    say("This run has ended");
+  }, (status) => {
+    say(status === "parked" ? "This run waits" : "This run has ended");
     byId("follow").hidden = true;
     again().catch(() => {});
   });

@@ -219,3 +219,20 @@ async fn streams_end_when_core_ends() {
     core.tasks.close();
     tokio::time::timeout(PATIENCE, core.tasks.wait()).await.expect("core ends");
 }
+
+#[tokio::test]
+async fn a_stream_of_a_run_that_was_taken_up_again_does_not_end_where_it_waited() {
+    let core = TestCore::start().await;
+    let run = core.run().await;
+    let path = format!("/api/runs/{run}/events");
+    core.store().set_run_status(&run, RunStatus::Parked, Some("it waits".into())).await.unwrap();
+    let (seen, ended) = read(&core, &path, 0, 100).await;
+    assert!(ended && seen.len() == 2, "{seen:?}");
+    assert!(core.store().resume_run(&run).await.unwrap());
+    // At work again: the same stream gives what came after, and goes on.
+    let (seen, ended) = read(&core, &path, 0, 3).await;
+    assert!(!ended && seen.len() == 3, "{seen:?}");
+    core.store().set_run_status(&run, RunStatus::Done, None).await.unwrap();
+    let (seen, ended) = read(&core, &path, 0, 100).await;
+    assert!(ended && seen.len() == 4, "{seen:?}");
+}

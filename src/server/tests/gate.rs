@@ -6,7 +6,7 @@ use crate::server::route::{Access, table};
 
 /// Each path with something in its place, and a body that its handler refuses or ignores.
 fn concrete(path: &str, run: &RunId) -> String {
-    path.replace("{id}", run.as_str())
+    path.replace("{id}", run.as_str()).replace("{name}", "normal")
 }
 
 #[tokio::test]

@@ -4,11 +4,12 @@ use utoipa::OpenApi as _;
 
 use super::support::TestCore;
 use crate::events::RunStatus;
-use crate::ids::RunId;
+use crate::guardrails::{KernelSupport, Outcome, Probe, Receipt, Tried};
+use crate::ids::{PassId, RunId, SpawnId};
 use crate::server::reply::BODY_BYTES;
 use crate::server::route::table;
 use crate::server::routes::openapi::Document;
-use crate::store::RunEnd;
+use crate::store::{NewSpawn, RunEnd};
 
 #[test]
 fn every_path_is_in_the_document_and_no_other() {
@@ -141,4 +142,90 @@ async fn errors_have_a_fitting_status_and_one_form() {
         seen.push(format!("{method} {path}: {} {}", answer.status, answer.body));
     }
     insta::assert_snapshot!(seen.join("\n"));
+}
+
+#[tokio::test]
+async fn what_held_the_last_agent_of_a_run_is_told_and_the_kernel_of_the_machine() {
+    let core = TestCore::start().await;
+    let bearer = core.bearer();
+    let token = [("authorization", bearer.as_str())];
+    let id = core.run().await;
+    let path = format!("/api/runs/{id}");
+    assert!(core.get(&path, &token).await.json()["policy"].is_null(), "no agent was started yet");
+    let spawn = NewSpawn {
+        id: SpawnId::random(),
+        run: id.clone(),
+        program: "Claude Code 2.1.0".into(),
+        pass: PassId::random(),
+        guardrails: "strict".into(),
+        policy_digest: "d".repeat(64),
+    };
+    core.store().spawn_begins(spawn.clone()).await.unwrap();
+    let receipt = Receipt {
+        kernel: KernelSupport { abi: 4, files: true, tcp: true, signals: false },
+        probes: vec![
+            Tried { probe: Probe::Read("/home/ann/.worca/core-token".into()), outcome: Outcome::Held },
+            Tried { probe: Probe::Signal(7), outcome: Outcome::Open },
+            Tried { probe: Probe::Connect(4317), outcome: Outcome::Absent },
+        ],
+        hook: Some(true),
+    };
+    let text = serde_json::to_string(&receipt).unwrap();
+    core.store().spawn_receipt(&spawn.id, text).await.unwrap();
+    let policy = core.get(&path, &token).await.json()["policy"].clone();
+    assert_eq!(
+        policy,
+        serde_json::json!({
+            "spawn": spawn.id,
+            "program": "Claude Code 2.1.0",
+            "set": "strict",
+            "digest": "d".repeat(64),
+            "receipt": {
+                "kernel_abi": 4,
+                "kernel_lacks": ["signals to other processes (Linux 6.12)"],
+                "tried": [
+                    { "what": "read", "target": "/home/ann/.worca/core-token", "outcome": "held" },
+                    { "what": "signal", "target": "process 7", "outcome": "open" },
+                    { "what": "connect to", "target": "port 4317", "outcome": "absent" },
+                ],
+                "hook": true,
+            },
+        })
+    );
+    let kernel = core.get("/api/status", &token).await.json()["kernel"].clone();
+    assert_eq!(kernel["default_set"], "normal");
+    assert_eq!(kernel["abi"].as_u64().unwrap() == 0, kernel["files"] == false && kernel["signals"] == false);
+    // A receipt of another version is left out, and the run is shown all the same.
+    core.store().spawn_receipt(&spawn.id, "{\"other\":1}".into()).await.unwrap();
+    let policy = core.get(&path, &token).await.json()["policy"].clone();
+    assert!(policy["receipt"].is_null() && policy["set"] == "strict", "{policy}");
+}
+
+#[tokio::test]
+async fn settings_are_listed_and_changed_by_the_token_alone() {
+    let core = TestCore::start().await;
+    let bearer = core.bearer();
+    let token = [("authorization", bearer.as_str())];
+    let cookie = core.cookie().await;
+    let put = async |headers: &[(&str, &str)], body: &str| {
+        core.ask("PUT", "/api/settings", headers, Some(body)).await
+    };
+    let on = r#"{"key":"spawn-diagnostics","value":"on"}"#;
+    assert_eq!(put(&[("cookie", cookie.as_str())], on).await.status, 403);
+    assert_eq!(put(&[], on).await.status, 401);
+    for (body, code) in [
+        (r#"{"key":"spawn-diagnostics","value":"ON"}"#, "setting-value"),
+        (r#"{"key":"other","value":"on"}"#, "setting-unknown"),
+        (r#"{"key":"spawn-diagnostics","value":"on","more":1}"#, "body-invalid"),
+    ] {
+        let answer = put(&token, body).await;
+        assert_eq!((answer.status, answer.code().as_str()), (400, code));
+    }
+    let value = async || {
+        let list = core.get("/api/settings", &token).await.json();
+        list["settings"][0]["value"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(value().await, "off");
+    assert_eq!(put(&token, on).await.status, 200);
+    assert_eq!(value().await, "on");
 }

@@ -76,24 +76,27 @@ fn filter<const N: usize>(
     answer: libc::c_int,
 ) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
-    for (number, conditions) in calls {
-        #[cfg(target_arch = "x86_64")]
-        for other in x32(number) {
-            rules.insert(other, conditions.clone());
-        }
-        rules.insert(number, conditions);
+    for (call, conditions) in calls {
+        rules.extend(numbers(call).into_iter().map(|number| (number, conditions.clone())));
     }
     let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
     let answer = SeccompAction::Errno(answer.unsigned_abs());
     SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture)?.try_into()
 }
 
+/// All numbers of a call that a process of this architecture can use.
 #[cfg(target_arch = "x86_64")]
-fn x32(number: i64) -> Vec<i64> {
-    let own = match number {
+pub(super) fn numbers(call: i64) -> Vec<i64> {
+    let own = match call {
         libc::SYS_sendmsg => Some(518),
         libc::SYS_sendmmsg => Some(538),
         _ => None,
     };
-    [Some(number), own].into_iter().flatten().map(|number| number | X32).collect()
+    let other = [Some(call), own].into_iter().flatten().map(|number| number | X32);
+    [call].into_iter().chain(other).collect()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn numbers(call: i64) -> Vec<i64> {
+    vec![call]
 }

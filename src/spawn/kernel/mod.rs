@@ -82,7 +82,7 @@ pub fn try_hook(trial: &HookTrial, folder: &Path) -> Result<(), SpawnError> {
 }
 
 /// What the rules need and this kernel does not have, in words.
-pub fn missing(rules: &KernelRules, kernel: KernelSupport) -> Vec<&'static str> {
+fn missing(rules: &KernelRules, kernel: KernelSupport) -> Vec<&'static str> {
     let mut missing = Vec::new();
     if !kernel.files {
         missing.push("files and folders");

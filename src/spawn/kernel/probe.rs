@@ -6,7 +6,6 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, open, openat, statat, unlinkat};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::Pid;
 
 use crate::guardrails::{KernelSupport, Outcome, Probe, Tried};
@@ -66,6 +65,12 @@ fn attempt(probe: &Probe) -> Outcome {
 /// Waits for nothing, takes no terminal, leaves nothing open.
 const QUIET: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
+/// A folder to start a path at; needs no right on it where the system can do that.
+#[cfg(target_os = "linux")]
+const WAY: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const WAY: OFlags = OFlags::RDONLY;
+
 /// Opening a device or a pipe can do something by itself; they are not tried.
 fn on_file(path: &Path, how: OFlags) -> Outcome {
     match statat(CWD, path, AtFlags::empty()) {
@@ -78,7 +83,7 @@ fn on_file(path: &Path, how: OFlags) -> Outcome {
 }
 
 fn create(folder: &Path) -> Outcome {
-    let folder = match open(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
+    let folder = match open(folder, WAY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
         Ok(folder) => folder,
         Err(error) => return outcome::<()>(Err(error)),
     };
@@ -93,13 +98,28 @@ fn create(folder: &Path) -> Outcome {
 
 /// A connection that is refused by nobody listening has passed the kernel's rules.
 fn reach(address: SocketAddr) -> Outcome {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    match socket_with(family, SocketType::STREAM, flags, None).and_then(|socket| connect(socket, &address)) {
+    match connect(address) {
         Err(Errno::ACCESS | Errno::PERM) => Outcome::Held,
         Err(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL | Errno::NETUNREACH) => Outcome::Absent,
         Ok(()) | Err(_) => Outcome::Open,
     }
+}
+
+/// Waits for no answer.
+#[cfg(target_os = "linux")]
+fn connect(address: SocketAddr) -> rustix::io::Result<()> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType};
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(socket, &address)
+}
+
+/// Waits a moment, where a socket cannot be made without waiting.
+#[cfg(not(target_os = "linux"))]
+fn connect(address: SocketAddr) -> rustix::io::Result<()> {
+    let connected = std::net::TcpStream::connect_timeout(&address, std::time::Duration::from_secs(1));
+    connected.map(|_| ()).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::TIMEDOUT))
 }
 
 /// Only a refusal is a refusal: whatever else comes is not taken for one.

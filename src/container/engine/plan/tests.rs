@@ -84,7 +84,11 @@ fn applied(wanted: &Wanted) -> Found {
         volumes: wanted
             .volumes
             .iter()
-            .map(|one: &WantedVolume| FoundVolume { name: one.name.clone(), ours: true })
+            .map(|one: &WantedVolume| FoundVolume {
+                name: one.name.clone(),
+                ours: true,
+                ..FoundVolume::default()
+            })
             .collect(),
     }
 }
@@ -233,7 +237,7 @@ fn c023_nothing_that_is_not_ours_is_ever_part_of_a_step() {
 fn a_foreign_thing_with_a_needed_name_is_refused_before_anything_is_done() {
     let wanted = want(&project("worca"));
     let mut found = Found::default();
-    found.volumes.push(FoundVolume { name: "worca_data".into(), ours: false });
+    found.volumes.push(FoundVolume { name: "worca_data".into(), ..FoundVolume::default() });
     let error = plan(&wanted, &found).unwrap_err();
     assert_eq!(error.to_string(), "volume `worca_data` exists and does not belong to the box `worca`");
     assert!(error.hint().unwrap().contains("--name"));

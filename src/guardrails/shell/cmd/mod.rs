@@ -1,14 +1,16 @@
 //! The judge of lines of the command prompt: its operators, brackets, `if`, `for`, `start` and `call`. Programs go on
 //! to the judges that know them.
 
+mod blocks;
 mod words;
 
 use std::collections::BTreeMap;
 
+use blocks::takes_bracket;
 use words::{Bit, Placed, Token};
 
 use super::windows::{self, Arg, Judged, Piece};
-use super::{LineContext, Shell, Verdict};
+use super::{Denial, LineContext, RuleId, Shell, Verdict};
 
 /// Brackets and lines in lines that are followed.
 const DEEPEST: u32 = 40;
@@ -29,6 +31,7 @@ pub(super) fn judge(line: &str, context: &LineContext<'_>, depth: u32) -> Verdic
         variables: BTreeMap::new(),
         values: Vec::new(),
         scanned: false,
+        commands: 0,
     };
     match judge.all() {
         Ok(()) => Verdict::Allow,
@@ -53,6 +56,7 @@ struct Judge<'a> {
     /// Everything that it sets, for what cannot be decided.
     values: Vec<String>,
     scanned: bool,
+    commands: u32,
 }
 
 /// One word: what it is and how it stands there.
@@ -97,7 +101,7 @@ impl Judge<'_> {
         self.chars.iter().skip(start).take(end.saturating_sub(start).min(400)).collect()
     }
 
-    fn unreadable<T>(&self, what: &str) -> Result<T, super::super::Denial> {
+    fn unreadable<T>(&self, what: &str) -> Result<T, Denial> {
         let at = self.tokens.get(self.at.saturating_sub(1)).map_or(0, |placed| placed.start);
         let reason = format!("could not be parsed: {what} at column {}; write it on one plain line", at + 1);
         Err(windows::denial(windows::UNREADABLE, &self.part(at, at + 40), &reason))
@@ -135,7 +139,7 @@ impl Judge<'_> {
         }
     }
 
-    fn command(&mut self, inside: bool, fed: &Fed) -> Result<Fed, super::super::Denial> {
+    fn command(&mut self, inside: bool, fed: &Fed) -> Result<Fed, Denial> {
         if self.peek() == Some(&Token::Open) {
             self.at += 1;
             self.depth += 1;
@@ -167,7 +171,7 @@ impl Judge<'_> {
     }
 
     /// The words of one command; redirections are judged on the way.
-    fn words(&mut self, inside: bool) -> Result<Vec<Word>, super::super::Denial> {
+    fn words(&mut self, inside: bool) -> Result<Vec<Word>, Denial> {
         let mut words = Vec::new();
         let mut brackets = 0_u32;
         while let Some(placed) = self.tokens.get(self.at) {
@@ -226,7 +230,20 @@ impl Judge<'_> {
         Word { arg, quoted: placed.quoted, filled, start: placed.start, end: placed.end }
     }
 
-    fn simple(&mut self, words: &[Word], fed: &Fed, inside: bool) -> Result<Fed, super::super::Denial> {
+    /// Judges the words of one command; what stands behind `if`, `call` and their like is one level further in.
+    fn simple(&mut self, words: &[Word], fed: &Fed, inside: bool) -> Result<Fed, Denial> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            let part = self.part(0, 40);
+            let reason = "is nested deeper than can be judged; write it as several lines";
+            return Err(windows::denial(windows::DEEP, &part, reason));
+        }
+        let given = self.one(words, fed, inside);
+        self.depth -= 1;
+        given
+    }
+
+    fn one(&mut self, words: &[Word], fed: &Fed, inside: bool) -> Result<Fed, Denial> {
         let Some((first, rest)) = words.split_first() else {
             // `else (`, `do (`.
             return if self.peek() == Some(&Token::Open) {
@@ -236,6 +253,7 @@ impl Judge<'_> {
             };
         };
         let part = self.part(first.start, words.last().map_or(first.end, |last| last.end));
+        windows::count(&mut self.commands, &part)?;
         let argv: Vec<Arg> = words.iter().flat_map(Word::split).collect();
         let name = argv.first().and_then(name_of);
         match name.as_deref() {
@@ -333,115 +351,6 @@ impl Judge<'_> {
         windows::in_bash(&argv, self.context, self.depth)
     }
 
-    /// `if [/i] [not] condition command [else command]`.
-    fn condition(&mut self, words: &[Word], fed: &Fed, inside: bool) -> Result<Fed, super::super::Denial> {
-        let mut at = 0;
-        while words.get(at).is_some_and(|word| word.is("/i") || word.is("not")) {
-            at += 1;
-        }
-        let Some(first) = words.get(at) else { return self.unreadable("an `if` without its condition") };
-        if ["exist", "defined", "errorlevel", "cmdextversion"].iter().any(|word| first.is(word)) {
-            at += 2;
-        } else if first.arg.with("x").contains("==") {
-            at += if first.arg.with("x").ends_with("==") { 2 } else { 1 };
-        } else if words.get(at + 1).is_some_and(|word| word.arg.with("x").starts_with("==")) {
-            at += if words.get(at + 1).is_some_and(|word| word.is("==")) { 3 } else { 2 };
-        } else {
-            at += 3;
-        }
-        let rest = words.get(at.min(words.len())..).unwrap_or_default();
-        // The other branch stands on the same line when there are no brackets.
-        if let Some(other) = rest.iter().position(|word| word.is("else")) {
-            self.simple(rest.get(..other).unwrap_or_default(), fed, inside)?;
-            return self.simple(rest.get(other + 1..).unwrap_or_default(), fed, inside);
-        }
-        self.simple(rest, fed, inside)
-    }
-
-    /// `for %i in (list) do command`.
-    fn each(&mut self, words: &[Word], fed: &Fed, inside: bool) -> Result<Fed, super::super::Denial> {
-        if self.peek() != Some(&Token::Open) || !words.last().is_some_and(|word| word.is("in")) {
-            return self.unreadable("a `for` without its list");
-        }
-        let start = self.tokens.get(self.at).map_or(0, |placed| placed.end);
-        let mut depth = 0_u32;
-        let mut end = start;
-        while let Some(placed) = self.tokens.get(self.at) {
-            self.at += 1;
-            match placed.token {
-                Token::Open => depth += 1,
-                Token::Close => {
-                    depth = depth.saturating_sub(1);
-                    if depth == 0 {
-                        end = placed.start;
-                        break;
-                    }
-                }
-                _ => {}
-            }
-        }
-        if depth > 0 {
-            return self.unreadable("a `for` whose list does not end");
-        }
-        // What `/f` has in quotes of its own kind is a command.
-        let list: String = self.chars.get(start..end).unwrap_or_default().iter().collect();
-        let list = list.trim();
-        if words.iter().any(|word| word.is("/f")) {
-            for quote in ['\'', '`'] {
-                if let Some(command) = list.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
-                    windows::nested(Shell::Cmd, &without_carets(command), self.context, self.depth)?;
-                }
-            }
-        }
-        if words.iter().any(|word| word.is("/f")) && !list.starts_with(['\'', '`', '"']) {
-            for file in arguments(list) {
-                windows::path(&file, self.context)?;
-            }
-        }
-        self.values.push(list.to_owned());
-        self.depth += 1;
-        if self.depth > DEEPEST {
-            let part = self.part(0, 40);
-            return Err(windows::denial(windows::DEEP, &part, "is nested deeper than can be judged"));
-        }
-        let given = self.command(inside, fed);
-        self.depth -= 1;
-        given
-    }
-
-    fn set(&mut self, words: &[Word]) {
-        let text: Vec<String> = words.iter().map(|word| word.arg.with("\u{0}")).collect();
-        let text = text.join(" ");
-        let Some((name, value)) = text.split_once('=') else { return };
-        let name = name.trim().to_lowercase();
-        let value = value.to_owned();
-        if name.starts_with("/a") || name.starts_with("/p") {
-            if let Some(name) = name.split_whitespace().nth(1) {
-                self.variables.insert(name.to_owned(), None);
-            }
-            return;
-        }
-        self.values.push(value.replace('\u{0}', ""));
-        let known = !value.contains('\u{0}') && value.len() <= LONGEST && !self.variables.contains_key(&name);
-        self.variables.insert(name, known.then(|| value.trim_end().to_owned()));
-    }
-
-    /// The rest of a comment's line is no command, unless an operator follows at once.
-    fn comment(&mut self, _end: usize) {
-        while self.peek().is_some_and(|token| !matches!(token, Token::Close)) {
-            let line_end = self.tokens.get(self.at).is_some_and(|placed| {
-                placed.token == Token::Next && matches!(self.chars.get(placed.start), Some('\n' | '\r'))
-            });
-            let at_once = self.at > 0
-                && matches!(self.tokens.get(self.at - 1), Some(Placed { token: Token::Word(bits), .. }) if matches!(bits.as_slice(), [Bit::Text(text)] if text.eq_ignore_ascii_case("rem")))
-                && self.peek() == Some(&Token::Next);
-            if line_end || at_once {
-                return;
-            }
-            self.at += 1;
-        }
-    }
-
     /// A command that is not known, with the arguments of a kill.
     fn like_kill(&self, rest: &[Word], part: &str) -> Judged {
         for word in rest {
@@ -464,8 +373,7 @@ impl Judge<'_> {
         let whole = self.values.concat();
         for text in self.values.clone().iter().chain([&whole]) {
             match windows::nested(Shell::Cmd, text, self.context, self.depth + windows::SCAN) {
-                Err(denial) if !matches!(&denial.rule, super::super::RuleId::Built(name) if name.starts_with("shell.")) =>
-                {
+                Err(denial) if !matches!(&denial.rule, RuleId::Built(name) if name.starts_with("shell.")) => {
                     return Err(denial);
                 }
                 _ => {}
@@ -481,16 +389,6 @@ const INTERNAL: [&str; 30] = [
     "cd", "chdir", "pushd", "popd", "exit", "goto", "setlocal", "endlocal", "ver", "vol", "cls", "date",
     "time", "path", "assoc", "ftype", "verify",
 ];
-
-fn takes_bracket(words: &[Word]) -> bool {
-    let Some(first) = words.first() else { return false };
-    let named = |word: &Word, name: &str| word.is(name);
-    let last_in = words.last().is_some_and(|word| named(word, "in"));
-    named(first, "for") && last_in
-        || named(first, "if") && words.len() > 1
-        || named(first, "else")
-        || named(first, "do")
-}
 
 /// A command's name, where it is known: what stands behind the last folder.
 fn name_of(arg: &Arg) -> Option<String> {
@@ -532,23 +430,6 @@ fn shell_of(name: &str) -> Option<Shell> {
         "bash" | "sh" | "wsl" => Some(Shell::Bash),
         _ => None,
     }
-}
-
-fn without_carets(text: &str) -> String {
-    let mut plain = String::new();
-    let mut quoted = false;
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' => {
-                quoted = !quoted;
-                plain.push(c);
-            }
-            '^' if !quoted => plain.extend(chars.next()),
-            _ => plain.push(c),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]

@@ -230,8 +230,16 @@ impl Parser<'_> {
                     return Ok(parts.done());
                 }
                 '\'' if quoted && literal_single => {
+                    // bash takes this for a quote, a POSIX shell for a character: only what is the same in both
+                    // ways is understood.
+                    let at = self.pos;
                     self.next()?;
-                    parts.text("'", true);
+                    let text = self.single_quoted()?;
+                    if text.contains(['}', '"', '$', '`', '\\']) {
+                        self.pos = at;
+                        return Err(self.unreadable());
+                    }
+                    parts.text(&text, true);
                 }
                 '\'' => {
                     self.next()?;

@@ -5,6 +5,8 @@ mod commands;
 mod facts;
 mod names;
 mod parse;
+mod starting;
+mod statements;
 mod tree;
 mod words;
 
@@ -26,7 +28,7 @@ pub(super) fn judge(line: &str, context: &LineContext<'_>, depth: u32) -> Verdic
     };
     let facts = Facts::of(&script);
     let small = line.replace('`', "").to_lowercase();
-    let mut judge = Judge { line, small, chars: &chars, context, depth, facts, scanned: false };
+    let mut judge = Judge { line, small, chars: &chars, context, depth, facts, scanned: false, commands: 0 };
     match judge.script(&script) {
         Ok(()) => Verdict::Allow,
         Err(denial) => Verdict::Deny(denial),
@@ -79,6 +81,7 @@ struct Judge<'a> {
     facts: Facts,
     /// Whether the line's texts were looked through already.
     scanned: bool,
+    commands: u32,
 }
 
 impl Judge<'_> {
@@ -286,6 +289,9 @@ impl Judge<'_> {
 
     /// Methods that end processes or run text.
     fn members(&mut self, word: &Word, element: &Element, flow: Flow) -> Judged {
+        if word.members.is_empty() {
+            return Ok(());
+        }
         let part = self.part(element);
         for (at, member) in word.members.iter().enumerate() {
             if let Some(call) = &member.call {

@@ -1,35 +1,7 @@
 //! PowerShell text to its tree, of Windows PowerShell 5 and PowerShell 7 alike. More is read than either takes: what
 //! one of them would run is in the tree. Runs once over the text; nesting has a limit.
 
-use super::tree::{Element, Kind, Part, Pipeline, Script, Shape, Stop, Word};
-
-/// Keywords that a condition and then a block, or a block alone, follow.
-const STATEMENTS: [&str; 20] = [
-    "if",
-    "elseif",
-    "while",
-    "until",
-    "switch",
-    "for",
-    "else",
-    "try",
-    "finally",
-    "do",
-    "begin",
-    "process",
-    "end",
-    "dynamicparam",
-    "clean",
-    "trap",
-    "catch",
-    "data",
-    "parallel",
-    "sequence",
-];
-/// Keywords that a name and then a block follow.
-const DEFINITIONS: [&str; 5] = ["function", "filter", "workflow", "class", "configuration"];
-/// Keywords with a value behind them.
-const LEAVING: [&str; 5] = ["return", "throw", "exit", "break", "continue"];
+use super::tree::{Element, Kind, Pipeline, Script, Shape, Stop, Word};
 
 /// Reads one line (of any number of lines).
 pub(super) fn parse(chars: &[char], depth: u32, limit: u32) -> Result<Script, Stop> {
@@ -160,7 +132,12 @@ impl Parser<'_> {
     }
 
     /// One element; true when the statement ended with it (a block needs no separator).
-    fn element(&mut self, pipeline: &mut Pipeline, first: bool, end: Option<char>) -> Result<bool, Stop> {
+    pub(super) fn element(
+        &mut self,
+        pipeline: &mut Pipeline,
+        first: bool,
+        end: Option<char>,
+    ) -> Result<bool, Stop> {
         self.skip(false)?;
         let start = self.at;
         let Some(c) = self.peek() else { return Ok(true) };
@@ -209,133 +186,6 @@ impl Parser<'_> {
         hex || plain.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | '-' | '[' | ']'))
     }
 
-    /// A statement that a keyword starts. `None`: there is no keyword here.
-    fn keyword(&mut self, pipeline: &mut Pipeline, end: Option<char>) -> Result<Option<bool>, Stop> {
-        let start = self.at;
-        // A label of a loop.
-        if self.peek() == Some(':') {
-            self.at += 1;
-            self.name();
-            self.skip(true)?;
-        }
-        let word = self.name().to_ascii_lowercase();
-        let word = word.as_str();
-        if word == "foreach" {
-            self.skip(false)?;
-            while is_dash_at(self.peek()) {
-                self.word()?;
-                self.skip(false)?;
-            }
-            if self.peek() != Some('(') {
-                return Ok(None);
-            }
-            return self.each(pipeline, start).map(|()| Some(true));
-        }
-        if LEAVING.contains(&word) {
-            if self.peek().is_some_and(|c| !is_blank(c) && !";}\n\r|&)".contains(c)) {
-                return Ok(None);
-            }
-            self.skip(false)?;
-            if self.peek().is_none_or(|c| ";}\n\r|&)".contains(c)) {
-                return Ok(Some(false));
-            }
-            return self.element(pipeline, false, end).map(Some);
-        }
-        let defines = DEFINITIONS.contains(&word);
-        if word == "param" || STATEMENTS.contains(&word) || defines {
-            let mut holder = Word::new(Shape::Block, start);
-            if defines {
-                self.skip(false)?;
-                if !self.peek().is_some_and(is_blank_or_name) {
-                    return Ok(None);
-                }
-                while self.peek().is_some_and(|c| !is_blank(c) && !"(){}\n\r;".contains(c)) {
-                    self.at += 1;
-                }
-            }
-            let mut groups = 0;
-            loop {
-                self.skip(true)?;
-                match self.peek() {
-                    Some('(') if groups == 0 => {
-                        groups += 1;
-                        self.at += 1;
-                        holder.inner.push(self.script(Some(')'))?);
-                        if word == "param" || word == "until" || word == "while" && self.peek_block()? {
-                            break;
-                        }
-                    }
-                    Some('{') => {
-                        self.at += 1;
-                        holder.inner.push(self.script(Some('}'))?);
-                        break;
-                    }
-                    // Switches, types, names: `switch -regex`, `catch [x]`, `class A : B`.
-                    Some(c)
-                        if groups == 0
-                            && (is_dash(c) || c == '[' || c == ':' || c.is_alphanumeric())
-                            && word != "param" =>
-                    {
-                        self.label()?;
-                    }
-                    Some('$' | '"' | '\'') if matches!(word, "switch" | "data") => {
-                        holder.inner.push(one(self.word()?));
-                    }
-                    // No statement after all: a command that is named like one.
-                    _ if holder.inner.is_empty() => return Ok(None),
-                    _ => break,
-                }
-            }
-            holder.end = self.at;
-            pipeline.elements.push(value(holder));
-            return Ok(Some(true));
-        }
-        Ok(None)
-    }
-
-    /// Whether no block follows: `do { } while ( )` ends with its condition.
-    fn peek_block(&mut self) -> Result<bool, Stop> {
-        let before = self.at;
-        self.skip(true)?;
-        let none = self.peek() != Some('{');
-        if none {
-            self.at = before;
-        }
-        Ok(none)
-    }
-
-    /// `foreach ($name in pipeline) { }`; the keyword is taken.
-    fn each(&mut self, pipeline: &mut Pipeline, start: usize) -> Result<(), Stop> {
-        self.at += 1;
-        self.skip(true)?;
-        let variable = self.word()?;
-        self.skip(true)?;
-        self.name();
-        let source = self.script(Some(')'))?;
-        let mut holder = Word::new(Shape::Block, start);
-        self.skip(true)?;
-        if self.peek() == Some('{') {
-            self.at += 1;
-            holder.inner.push(self.script(Some('}'))?);
-        }
-        holder.end = self.at;
-        // The variable takes whatever the source gives: an assignment that is not constant.
-        let mut given = Word::new(Shape::Group, start);
-        given.inner.push(source);
-        given.parts.push(Part::Result);
-        given.end = self.at;
-        let right = Pipeline { elements: vec![value(given)] };
-        pipeline.elements.push(Element {
-            kind: Kind::Assignment(Box::new(right)),
-            start: variable.start,
-            end: self.at,
-            words: vec![variable],
-            redirects: Vec::new(),
-        });
-        pipeline.elements.push(value(holder));
-        Ok(())
-    }
-
     /// Letters, digits and `_`.
     pub(super) fn name(&mut self) -> String {
         let mut name = String::new();
@@ -344,21 +194,6 @@ impl Parser<'_> {
             self.at += 1;
         }
         name
-    }
-
-    /// Skips a switch, a type or a name between a keyword and its block.
-    fn label(&mut self) -> Result<(), Stop> {
-        let before = self.at;
-        if self.peek() == Some('[') {
-            self.type_name()?;
-        }
-        while self.peek().is_some_and(|c| !is_blank(c) && !"(){}\n\r;|&".contains(c)) {
-            self.at += 1;
-        }
-        if self.at == before {
-            self.at += 1;
-        }
-        Ok(())
     }
 
     /// A value up to the end of the statement or of its element.
@@ -508,7 +343,7 @@ impl Parser<'_> {
 }
 
 /// An expression of one word.
-fn value(word: Word) -> Element {
+pub(super) fn value(word: Word) -> Element {
     Element {
         kind: Kind::Expression,
         start: word.start,
@@ -518,18 +353,9 @@ fn value(word: Word) -> Element {
     }
 }
 
-/// A script of one word.
-fn one(word: Word) -> Script {
-    Script { pipelines: vec![Pipeline { elements: vec![value(word)] }] }
-}
-
 /// What PowerShell takes as a blank inside a line.
 pub(super) fn is_blank(c: char) -> bool {
     c != '\n' && c != '\r' && (c.is_whitespace() || c == '\u{200b}' || c == '\0')
-}
-
-fn is_blank_or_name(c: char) -> bool {
-    is_blank(c) || c.is_alphanumeric() || c == '_'
 }
 
 /// Single and double quotes, also the typographic ones, which PowerShell takes as well.
@@ -548,8 +374,4 @@ pub(super) fn is_double(c: char) -> bool {
 /// `-` and the dashes that PowerShell takes for it.
 pub(super) fn is_dash(c: char) -> bool {
     matches!(c, '-' | '\u{2013}' | '\u{2014}' | '\u{2015}')
-}
-
-fn is_dash_at(c: Option<char>) -> bool {
-    c.is_some_and(is_dash)
 }

@@ -5,6 +5,8 @@ mod found;
 mod harmless;
 mod host;
 mod hostile;
+#[cfg(target_os = "linux")]
+mod real;
 
 use super::super::{Denial, Rule, RuleId, RuleKind, SetName, Verdict};
 use super::{LineContext, Shell, judge_line};

@@ -1,8 +1,13 @@
 //! What PowerShell and the command prompt share: the programs of Windows that end processes or start others, and the
 //! way of any other program into the judge of bash, which knows programs by their arguments.
 
+mod ending;
+mod shells;
+
 use super::{LineContext, Shell, Verdict, judge_at};
 use crate::guardrails::{Denial, RuleId};
+use ending::{named_or_id, taskkill, wmic};
+use shells::{command_prompt, powershell, wsl};
 
 pub(super) const BY_NAME: &str = "host.kill-by-name";
 pub(super) const TARGET: &str = "host.kill-target";
@@ -10,10 +15,17 @@ pub(super) const GROUP: &str = "host.kill-group";
 pub(super) const HOST: &str = "host.host-id";
 pub(super) const UNREADABLE: &str = "shell.unreadable";
 pub(super) const DEEP: &str = "shell.too-deep";
+pub(super) const LONG: &str = "shell.too-long";
 pub(super) const UNDECIDED: &str = "shell.undecided";
 
 /// By how much a text that only may be run counts as nested deeper.
 pub(super) const SCAN: u32 = 10;
+
+/// Commands of one line that are judged. Each is a judgement of its own; more of them are denied.
+const MOST_COMMANDS: u32 = 1000;
+
+/// Programs among the arguments of another that are tried as what it starts; the first has the others behind it.
+const MOST_STARTS: usize = 8;
 
 /// Longest part of a line that a denial shows, in characters.
 const SHOWN: usize = 200;
@@ -96,6 +108,16 @@ fn is_plain(c: char) -> bool {
 pub(super) fn denial(rule: &'static str, part: &str, reason: &str) -> Denial {
     let part: String = part.trim().chars().take(SHOWN).collect();
     Denial { rule: RuleId::Built(rule), reason: format!("`{part}` {reason}"), part: Some(part) }
+}
+
+/// Counts one more command of a line.
+pub(super) fn count(commands: &mut u32, part: &str) -> Judged {
+    *commands += 1;
+    if *commands <= MOST_COMMANDS {
+        return Ok(());
+    }
+    let reason = "is beyond the 1000 commands of a line that are judged; put them into a script file";
+    Err(denial(LONG, part, reason))
 }
 
 /// The reason of a denial of a kill by name.
@@ -217,11 +239,11 @@ pub(super) fn program(argv: &[Arg], part: &str, fed: bool, context: &LineContext
                     nested(Shell::Cmd, &line, context, depth)?;
                 }
             }
-            for (at, arg) in rest.iter().enumerate() {
+            let starts = |arg: &Arg| arg.value().is_some_and(|word| runs_others(&base(&word)));
+            let starting = rest.iter().enumerate().filter(|(_, arg)| starts(arg)).take(MOST_STARTS);
+            for (at, _) in starting {
                 let behind = rest.get(at..).unwrap_or_default();
-                if arg.value().is_some_and(|word| runs_others(&base(&word))) {
-                    program(behind, part, false, context, depth + 1)?;
-                }
+                program(behind, part, false, context, depth + 1)?;
             }
         }
         _ => {}
@@ -237,18 +259,25 @@ pub(super) fn program(argv: &[Arg], part: &str, fed: bool, context: &LineContext
     if let Some(first) = plain.first_mut() {
         *first = Arg::known(as_ruled(&name, context).unwrap_or(&name));
     }
-    in_bash(&plain, context, depth)?;
+    if fed && !speaks(&argv_name(argv)) {
+        // What reads a script or targets from a pipe is known there as well.
+        nested(Shell::Bash, &format!("cat | {}", bash_line(&plain)), context, depth)?;
+    } else {
+        in_bash(&plain, context, depth)?;
+    }
     // A variable without a value leaves nothing.
     if rest.iter().any(|arg| arg.pieces.contains(&Piece::Unknown)) {
         in_bash(&emptied(&plain), context, depth)?;
     }
     // A program that is not known may start the one that its arguments name.
-    for (at, arg) in rest.iter().enumerate() {
-        if arg.value().is_some_and(|word| matches!(base(&word).as_str(), "taskkill" | "tskill" | "wmic"))
-            && !speaks(&argv_name(argv))
-        {
-            program(rest.get(at..).unwrap_or_default(), part, false, context, depth + 1)?;
-        }
+    if speaks(&argv_name(argv)) {
+        return Ok(());
+    }
+    let ends = |arg: &Arg| {
+        arg.value().is_some_and(|word| matches!(base(&word).as_str(), "taskkill" | "tskill" | "wmic"))
+    };
+    for (at, _) in rest.iter().enumerate().filter(|(_, arg)| ends(arg)).take(MOST_STARTS) {
+        program(rest.get(at..).unwrap_or_default(), part, false, context, depth + 1)?;
     }
     Ok(())
 }
@@ -256,10 +285,11 @@ pub(super) fn program(argv: &[Arg], part: &str, fed: bool, context: &LineContext
 /// A program whose name is not known, with arguments that all words of a rule are among: it may be the rule's.
 fn unnamed(rest: &[Arg], context: &LineContext<'_>, depth: u32) -> Judged {
     let mut tried: Vec<&str> = Vec::new();
+    let texts: Vec<String> = rest.iter().filter_map(Arg::value).collect();
     for rule in context.rules.iter().filter(|rule| rule.kind == crate::guardrails::RuleKind::Commands) {
         let mut words = rule.pattern.split_whitespace();
         let (Some(first), Some(second)) = (words.next(), words.next()) else { continue };
-        let stands = rest.iter().any(|arg| arg.value().is_some_and(|text| text.eq_ignore_ascii_case(second)));
+        let stands = texts.iter().any(|text| text.eq_ignore_ascii_case(second));
         if stands && !tried.contains(&first) {
             tried.push(first);
             let mut argv = vec![Arg::known(first)];
@@ -284,14 +314,13 @@ pub(super) fn perhaps(argv: &[Arg], line: &str, part: &str, context: &LineContex
     if as_ruled(&name, context).is_none() || argv.iter().all(|arg| arg.value().is_some()) {
         return Ok(());
     }
-    let words: Vec<&str> = line.split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_')).collect();
     for rule in context.rules.iter().filter(|rule| rule.kind == crate::guardrails::RuleKind::Commands) {
         let mut wanted = rule.pattern.split_whitespace();
         if !wanted.next().is_some_and(|first| first.eq_ignore_ascii_case(&name)) {
             continue;
         }
         let wanted: Vec<&str> = wanted.collect();
-        if !wanted.is_empty() && wanted.iter().all(|word| words.contains(word)) {
+        if !wanted.is_empty() && wanted.iter().all(|word| stands_in(word, line)) {
             let part: String = part.trim().chars().take(SHOWN).collect();
             let reason = format!(
                 "it cannot be known what `{part}` is given, and the words of `{}`, which is denied, stand in the line; \
@@ -302,6 +331,16 @@ pub(super) fn perhaps(argv: &[Arg], line: &str, part: &str, context: &LineContex
         }
     }
     Ok(())
+}
+
+/// Whether a word stands in a line, with no letter beside it.
+fn stands_in(word: &str, line: &str) -> bool {
+    let beside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '-' || c == '_');
+    line.match_indices(word).any(|(at, _)| {
+        let before = line.get(..at).and_then(|before| before.chars().next_back());
+        let behind = line.get(at + word.len()..).and_then(|behind| behind.chars().next());
+        !beside(before) && !beside(behind)
+    })
 }
 
 /// The name of a program as a rule on commands spells it, where one is about it. Windows tells no case apart.
@@ -337,11 +376,19 @@ fn speaks(name: &str) -> bool {
             | "cargo"
             | "code"
             | "man"
+            | "sort"
+            | "more"
+            | "clip"
     )
 }
 
-/// The arguments as a line of bash, whose judge knows programs.
+/// Judges the arguments as a line of bash, whose judge knows programs.
 pub(super) fn in_bash(argv: &[Arg], context: &LineContext<'_>, depth: u32) -> Judged {
+    nested(Shell::Bash, &bash_line(argv), context, depth)
+}
+
+/// The arguments as a line of bash.
+fn bash_line(argv: &[Arg]) -> String {
     let mut line = String::new();
     for (at, arg) in argv.iter().enumerate() {
         if at > 0 {
@@ -356,7 +403,7 @@ pub(super) fn in_bash(argv: &[Arg], context: &LineContext<'_>, depth: u32) -> Ju
         }
         line.push_str(&word);
     }
-    nested(Shell::Bash, &line, context, depth)
+    line
 }
 
 fn is_reserved(word: &str) -> bool {
@@ -381,262 +428,9 @@ fn is_reserved(word: &str) -> bool {
     )
 }
 
-fn taskkill(args: &[Arg], part: &str, context: &LineContext<'_>) -> Judged {
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        let word = arg.with("").trim_matches('"').to_lowercase();
-        if arg.value().is_none() && !word.contains("im") && !word.contains("fi") {
-            return Err(by_target(part));
-        }
-        let option = word.trim_start_matches(['/', '-', ',', ';', '=']);
-        let (option, glued) =
-            option.split_once(':').map_or((option, None), |(option, value)| (option, Some(value)));
-        match option {
-            "im" | "fi" => return Err(by_name(part)),
-            "pid" => match glued.map(str::to_owned).or_else(|| args.next().and_then(Arg::value)) {
-                Some(id) => one_process(id.trim_matches('"'), part, context)?,
-                None => return Err(by_target(part)),
-            },
-            "s" | "u" | "p" => {
-                args.next();
-            }
-            // Several options in one word: `/f/im`.
-            other if other.contains('/') => {
-                if other.split('/').any(|one| one.trim() == "im" || one.trim() == "fi") {
-                    return Err(by_name(part));
-                }
-                return Err(by_target(part));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// `tskill`, `pskill`: an id, or else a name.
-fn named_or_id(args: &[Arg], part: &str, context: &LineContext<'_>) -> Judged {
-    for arg in args {
-        let Some(word) = arg.value() else { return Err(by_target(part)) };
-        if word.starts_with(['/', '-']) {
-            continue;
-        }
-        if word.bytes().any(|byte| !byte.is_ascii_digit()) {
-            return Err(by_name(part));
-        }
-        one_process(&word, part, context)?;
-    }
-    Ok(())
-}
-
-fn wmic(args: &[Arg], part: &str, context: &LineContext<'_>, depth: u32) -> Judged {
-    let words: Vec<String> = args.iter().map(|arg| arg.with("?").to_lowercase()).collect();
-    let text = words.join(" ");
-    if text.contains("process") || text.contains("path") {
-        if text.contains("delete") || text.contains("terminate") {
-            return Err(by_name(part));
-        }
-        if text.contains("create") {
-            for arg in args {
-                if let Some(line) = arg.value() {
-                    nested(Shell::Cmd, line.trim_matches(['"', '\'']), context, depth)?;
-                }
-            }
-            if let Some(at) = words.iter().position(|word| word == "create") {
-                let behind = args.get(at + 1..).unwrap_or_default();
-                let line: Vec<String> = behind.iter().map(|arg| arg.with("%unknown%")).collect();
-                nested(Shell::Cmd, line.join(" ").trim_matches(['"', '\'']), context, depth)?;
-            }
-        }
-    }
-    // `wmic /format:` and the like are harmless; from standard input it takes commands.
-    Ok(())
-}
-
-/// Arguments as the line that a program gets which reads its own command line.
-fn joined(args: &[Arg], unknown: &str) -> String {
-    let texts: Vec<String> = args.iter().map(|arg| arg.with(unknown)).collect();
-    if let [one] = texts.as_slice() {
-        return one.clone();
-    }
-    let quoted = |text: &String| {
-        if text.contains([' ', '\t']) && !text.contains('"') { format!("\"{text}\"") } else { text.clone() }
-    };
-    texts.iter().map(quoted).collect::<Vec<_>>().join(" ")
-}
-
-fn command_prompt(args: &[Arg], part: &str, fed: bool, context: &LineContext<'_>, depth: u32) -> Judged {
-    for (at, arg) in args.iter().enumerate() {
-        let word = arg.with("%unknown%");
-        let low = word.to_ascii_lowercase();
-        // `/c`, `/s/c`, `//c` of Git Bash, `/cdir`.
-        let switch = low.match_indices(['/', '-']).find_map(|(start, _)| {
-            let next = low.get(start + 1..start + 2)?;
-            matches!(next, "c" | "k" | "r").then_some(start + 2)
-        });
-        if !low.starts_with(['/', '-']) {
-            continue;
-        }
-        if let Some(end) = switch {
-            let mut behind = args.get(at + 1..).unwrap_or_default().to_vec();
-            let glued = word.get(end..).unwrap_or_default();
-            if !glued.is_empty() {
-                behind.insert(0, Arg::known(glued));
-            }
-            return nested(Shell::Cmd, &joined(&behind, "%unknown%"), context, depth);
-        }
-    }
-    if fed {
-        return opaque(part);
-    }
-    Ok(())
-}
-
 /// A shell that takes its script from a pipe or from what another command makes: denied in every set.
 pub(super) fn opaque(part: &str) -> Judged {
     let reason = "would run text that another command makes or fetches, so it cannot be known what it runs; write the \
                   commands themselves, or put them into a file of the worktree and run that file";
     Err(denial(UNDECIDED, part, reason))
-}
-
-/// Parameters of PowerShell's own command line that take a value, by their shortest and longest form.
-const VALUED: [(&str, &str); 14] = [
-    ("ex", "executionpolicy"),
-    ("ep", "ep"),
-    ("w", "windowstyle"),
-    ("v", "version"),
-    ("ps", "psconsolefile"),
-    ("o", "outputformat"),
-    ("of", "of"),
-    ("i", "inputformat"),
-    ("if", "if"),
-    ("config", "configurationname"),
-    ("wo", "workingdirectory"),
-    ("wd", "wd"),
-    ("settings", "settingsfile"),
-    ("custom", "custompipename"),
-];
-
-fn powershell(
-    name: &str,
-    args: &[Arg],
-    part: &str,
-    fed: bool,
-    context: &LineContext<'_>,
-    depth: u32,
-) -> Judged {
-    let fits = |word: &str, short: &str, long: &str| word.starts_with(short) && long.starts_with(word);
-    let mut at = 0;
-    while let Some(arg) = args.get(at) {
-        at += 1;
-        let rest = args.get(at..).unwrap_or_default();
-        let Some(word) = arg.value() else { return undecided(context, part) };
-        let Some(option) = word.strip_prefix(['-', '/', '\u{2013}', '\u{2014}', '\u{2015}']) else {
-            let mut all = rest.to_vec();
-            all.insert(0, arg.clone());
-            // The first plain word is a command for Windows PowerShell, a file for PowerShell 7.
-            nested(Shell::PowerShell, &script(&all), context, depth)?;
-            return if name == "powershell" { Ok(()) } else { path(arg, context) };
-        };
-        let typed = option.trim_start_matches('-');
-        let (typed, glued) =
-            typed.split_once(':').map_or((typed, None), |(option, value)| (option, Some(value)));
-        let option = typed.to_lowercase();
-        let option = option.as_str();
-        let mut behind = rest.to_vec();
-        if let Some(value) = glued {
-            behind.insert(0, Arg::known(value));
-        }
-        if fits(option, "c", "command") || fits(option, "commandw", "commandwithargs") || option == "cwa" {
-            if behind.first().and_then(Arg::value).as_deref() == Some("-") {
-                return opaque(part);
-            }
-            if behind.first().is_some_and(|arg| arg.pieces.first() == Some(&Piece::Unknown)) {
-                undecided(context, part)?;
-            }
-            return nested(Shell::PowerShell, &script(&behind), context, depth);
-        }
-        if fits(option, "e", "encodedcommand") || option == "ec" {
-            let Some(code) = behind.first().and_then(Arg::value) else { return undecided(context, part) };
-            let Some(line) = decoded(&code) else {
-                let reason = "holds a command whose code cannot be read; write the command out";
-                return Err(denial(UNREADABLE, part, reason));
-            };
-            return nested(Shell::PowerShell, &line, context, depth);
-        }
-        if fits(option, "f", "file") {
-            let Some(file) = behind.first() else { return Ok(()) };
-            if file.value().as_deref() == Some("-") {
-                return opaque(part);
-            }
-            path(file, context)?;
-            let tail = behind.get(1..).unwrap_or_default();
-            return if tail.is_empty() { Ok(()) } else { in_bash(&behind, context, depth) };
-        }
-        if glued.is_none() && VALUED.iter().any(|(short, long)| fits(option, short, long)) {
-            at += 1;
-        }
-    }
-    if fed { opaque(part) } else { Ok(()) }
-}
-
-/// Arguments as the script that PowerShell makes of them: with blanks between.
-fn script(args: &[Arg]) -> String {
-    let texts: Vec<String> = args.iter().map(|arg| arg.with("$unknown")).collect();
-    let text = texts.join(" ");
-    let trimmed = text.trim();
-    // `-Command "& { … }"` and a block from within PowerShell.
-    match trimmed.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
-        Some(inside) => inside.to_owned(),
-        None => text,
-    }
-}
-
-/// The text of `-EncodedCommand`: UTF-16, little end first, in base64.
-fn decoded(code: &str) -> Option<String> {
-    use base64::Engine as _;
-    let code: String = code.chars().filter(|c| !c.is_whitespace()).collect();
-    let engine = base64::engine::GeneralPurpose::new(
-        &base64::alphabet::STANDARD,
-        base64::engine::GeneralPurposeConfig::new()
-            .with_decode_padding_mode(base64::engine::DecodePaddingMode::Indifferent)
-            .with_decode_allow_trailing_bits(true),
-    );
-    let bytes = engine.decode(code).ok()?;
-    let units: Vec<u16> = bytes
-        .chunks(2)
-        .map(|pair| {
-            u16::from_le_bytes([pair.first().copied().unwrap_or(0), pair.get(1).copied().unwrap_or(0)])
-        })
-        .collect();
-    Some(String::from_utf16_lossy(&units).trim_start_matches('\u{feff}').to_owned())
-}
-
-fn wsl(args: &[Arg], part: &str, fed: bool, context: &LineContext<'_>, depth: u32) -> Judged {
-    let mut at = 0;
-    while let Some(arg) = args.get(at) {
-        let Some(word) = arg.value() else { return undecided(context, part) };
-        match word.as_str() {
-            "-d" | "--distribution" | "-u" | "--user" | "--cd" | "--shell-type" | "--distribution-id" => {
-                at += 2
-            }
-            "-e" | "--exec" => return in_bash(args.get(at + 1..).unwrap_or_default(), context, depth),
-            "--" => {
-                at += 1;
-                break;
-            }
-            "~" | "--system" => at += 1,
-            // Ends every process of the subsystem, of whoever it is.
-            "--shutdown" | "--terminate" | "-t" => return Err(by_name(part)),
-            _ if word.starts_with('-') => at += 1,
-            _ => break,
-        }
-    }
-    let rest = args.get(at..).unwrap_or_default();
-    if rest.is_empty() {
-        return if fed { opaque(part) } else { Ok(()) };
-    }
-    // A shell of the subsystem reads the words once more.
-    let line: Vec<String> = rest.iter().map(|arg| arg.with("$unknown")).collect();
-    nested(Shell::Bash, &line.join(" "), context, depth)?;
-    in_bash(rest, context, depth)
 }
