@@ -290,3 +290,14 @@ async fn c012_a_program_that_goes_for_every_process_reaches_none_outside_its_run
     bystander.lives();
     assert!(done.exit.is_success(), "{:?}", done.exit);
 }
+
+#[test]
+fn c035_a_hook_that_hangs_denies_by_itself_long_before_the_agent_program_gives_it_up() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_worca"));
+    command.args(["hook", "pre-tool-use"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut hook = command.spawn().unwrap();
+    // Its input never ends. Its limit is 20 s; the agent program takes one of 60 s for consent.
+    let input = hook.stdin.take();
+    assert_eq!(hook.wait().unwrap().code(), Some(2));
+    drop(input);
+}

@@ -5,13 +5,9 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 /// The program takes a hook that is slower than its own limit (60 s) for consent: we deny long before.
-const LIMIT: Duration = Duration::from_secs(20);
-
-/// The watch sleeps, writes one line and ends the process.
-const WATCH_STACK: usize = 64 * 1024;
+const LIMIT_SECONDS: u32 = 20;
 
 const USAGE: &str = "\
 Judge one tool call of an agent, given as JSON on standard input.
@@ -42,19 +38,14 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // The watch is the thread and the judging is not: what a process of one thread does costs least, and this is
-    // paid before each tool call. Neither a panic nor a hang is an answer: both deny.
-    #[expect(clippy::disallowed_methods, reason = "the thread is there to wait, and nothing else runs on it")]
-    let watch = std::thread::Builder::new().stack_size(WATCH_STACK).spawn(|| {
-        std::thread::sleep(LIMIT);
-        let _ = writeln!(std::io::stderr(), "worca: the hook took too long, so this call is denied");
-        std::process::exit(2);
-    });
-    if watch.is_err() {
-        let _ =
-            writeln!(std::io::stderr(), "worca: the hook could not start its watch, so this call is denied");
+    if let Err(error) = watch() {
+        let _ = writeln!(
+            std::io::stderr(),
+            "worca: the hook could not start its watch, so this call is denied: {error}"
+        );
         return ExitCode::from(2);
     }
+    // Neither a panic nor a hang is an answer: both deny.
     let judged = std::panic::catch_unwind(|| {
         let (input, output, errors) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
         crate::guardrails::pre_tool_use(policy.as_deref(), input.lock(), output.lock(), errors.lock())
@@ -63,4 +54,28 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
         let _ = writeln!(std::io::stderr(), "worca: the hook failed, so this call is denied");
         2
     }))
+}
+
+/// Ends this process with 2 after the limit, whatever it hangs in. By an alarm and not by a thread: a process of one
+/// thread costs less, above all on a busy machine (it need not wait for the other one to end), and this is paid before
+/// each tool call.
+#[cfg(unix)]
+fn watch() -> std::io::Result<()> {
+    use nix::sys::signal::{SigSet, Signal};
+
+    let always = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    signal_hook::flag::register_conditional_shutdown(Signal::SIGALRM as i32, 2, always)?;
+    SigSet::from(Signal::SIGALRM).thread_unblock()?;
+    nix::unistd::alarm::set(LIMIT_SECONDS);
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn watch() -> std::io::Result<()> {
+    let limit = std::time::Duration::from_secs(u64::from(LIMIT_SECONDS));
+    let slept = move || {
+        std::thread::sleep(limit);
+        std::process::exit(2);
+    };
+    std::thread::Builder::new().stack_size(64 * 1024).spawn(slept).map(drop)
 }
