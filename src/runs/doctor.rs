@@ -199,7 +199,8 @@ fn facts(worca: PathBuf, folder: &Path) -> Facts {
     let home = folder.join("home");
     Facts {
         worca,
-        worca_home: folder.join("worca"),
+        // The trial reads the policy file, which is closed as a part of Worca's home.
+        worca_home: folder.to_owned(),
         folder: folder.to_owned(),
         worktree: folder.join("tree"),
         temporary: home.join("tmp"),
