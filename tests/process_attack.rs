@@ -294,7 +294,7 @@ fn attacked(tier: &'static str, hook_gone: bool) {
         if lines.read_line(&mut events).unwrap() == 0 {
             break;
         }
-        if hook_gone && events[start..].contains("\"agent_started\"") {
+        if hook_gone && events.get(start..).unwrap().contains("\"agent_started\"") {
             // The agent is there and has called no tool: from now on its hook says nothing and ends with 0.
             assert!(!events.contains("\"tool_use\""), "too late: {events}");
             std::fs::copy("/usr/bin/true", machine.at("bin/nothing")).unwrap();

@@ -323,7 +323,7 @@ async fn a_parked_run_waits_and_needs_its_set_until_it_ends() {
     let run = store.run(&id).await.unwrap().unwrap();
     assert_eq!((run.status, run.reason.as_deref(), run.ended_at), (RunStatus::Parked, Some("why"), None));
     assert!(store.alive_runs().await.unwrap().is_empty(), "the next start of core leaves it alone");
-    assert_eq!(store.runs_that_need_set("permissive").await.unwrap(), [id.clone()]);
+    assert_eq!(store.runs_that_need_set("permissive").await.unwrap(), std::slice::from_ref(&id));
     assert!(store.runs_that_need_set("strict").await.unwrap().is_empty());
     assert!(!store.set_run_status(&id, RunStatus::Done, None).await.unwrap(), "it does not move by itself");
 

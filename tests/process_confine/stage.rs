@@ -133,6 +133,7 @@ impl Stage {
         }
     }
 
+    #[allow(clippy::needless_pass_by_value, reason = "the callers read better")]
     pub fn request(&self, script: &str, rules: KernelRules, more: Value) -> SpawnRequest {
         let mut all = json!({
             "tree": self.at("worca/runs/r1/tree"), "key": self.at("secret/key"), "program": self.at("secret/program"),

@@ -374,7 +374,7 @@ fn c035_c036_a_policy_that_is_half_written_denies() {
     let call =
         json!({ "tool_name": "Read", "tool_input": { "file_path": "a" }, "cwd": stage.tree() }).to_string();
     for end in [0, 1, whole.len() / 2, whole.len() - 1] {
-        std::fs::write(&file, &whole[..end]).unwrap();
+        std::fs::write(&file, whole.get(..end).unwrap()).unwrap();
         let (mut output, mut errors) = (Vec::new(), Vec::new());
         assert_eq!(pre_tool_use(Some(&file), call.as_bytes(), &mut output, &mut errors), 2, "{end}");
         assert!(output.is_empty() && !errors.is_empty());

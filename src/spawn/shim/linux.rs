@@ -51,6 +51,7 @@ pub(super) fn standard_input(from: &mut impl Read, size: u64) -> Result<OwnedFd,
 }
 
 /// Starts the second stage, hands it what it needs, and waits until it has become the agent.
+#[expect(clippy::needless_pass_by_value, reason = "the shim keeps no end of the agent's standard input")]
 pub(super) fn begin(
     control: &UnixStream,
     program: &Path,
