@@ -228,8 +228,8 @@ impl Judge<'_> {
     pub(super) fn fed_code(&mut self, call: &Call<'_>) -> Judged {
         let handed = call.args.iter().any(|arg| arg.text.starts_with("/dev/fd/"));
         if handed || matches!(call.stdin, Stdin::Fed) {
-            let line = self.line;
-            self.denied_code(line)?;
+            let line = std::rc::Rc::clone(&self.line);
+            self.denied_code(&line)?;
         }
         if let Stdin::Text(texts) = call.stdin {
             for (text, _) in texts {
@@ -274,7 +274,7 @@ impl Judge<'_> {
         let mut scope: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
         let values: Vec<&str> = self.values.texts().collect();
         if notes.from_line || self.values.any {
-            scope.push(self.line);
+            scope.push(&self.line);
             scope.extend(values);
         }
         self.spend(scope.iter().map(|text| text.len() / 4).sum())?;

@@ -65,8 +65,8 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged<bool> {
                         judge.code(text)?;
                         if ["system", "| \"", "|\"", "|&", "getline"].iter().any(|word| text.contains(word)) {
                             // It may run its data.
-                            let line = judge.line;
-                            judge.denied_code(line)?;
+                            let line = std::rc::Rc::clone(&judge.line);
+                            judge.denied_code(&line)?;
                         }
                     }
                     _ => judge.path(text)?,
@@ -140,9 +140,9 @@ fn reads_code(judge: &mut Judge<'_>) -> Judged {
         let reason = "this runs code that another command makes; write it into a file of the worktree and run that file";
         return Err(built(denial::UNDECIDED, &judge.part, reason));
     }
-    let line = judge.line;
-    judge.kills(line)?;
-    judge.denied_code(line)
+    let line = std::rc::Rc::clone(&judge.line);
+    judge.kills(&line)?;
+    judge.denied_code(&line)
 }
 
 /// `-lne` ends with the letter of `-e`.
@@ -189,8 +189,8 @@ fn sed(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
         }
     }
     if executes(&texts.join("\n")) {
-        let line = judge.line;
-        judge.denied_code(line)?;
+        let line = std::rc::Rc::clone(&judge.line);
+        judge.denied_code(&line)?;
         if judge.context.deny_undecided {
             let reason = "`sed` with its `e` runs what it makes; run the commands themselves";
             return Err(built(denial::UNDECIDED, &judge.part, reason));

@@ -1,7 +1,7 @@
 //! From a script to the commands that it would run: all of them, whatever the conditions, each with what it would
 //! read from.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, rc::Rc};
 
 use super::super::{Denial, Verdict};
 use super::LineContext;
@@ -28,7 +28,7 @@ pub(super) enum Stdin {
 pub(super) struct Judge<'a> {
     pub(super) context: &'a LineContext<'a>,
     pub(super) rules: Vec<CommandRule<'a>>,
-    pub(super) line: &'a str,
+    pub(super) line: Rc<str>,
     pub(super) budget: Budget,
     pub(super) values: Values,
     /// How many commands stand around this one.
@@ -83,11 +83,11 @@ const RUN_VALUES: [&str; 17] = [
 const PROMPTS: [&str; 5] = ["PS0", "PS1", "PS2", "PS3", "PS4"];
 
 impl<'a> Judge<'a> {
-    fn new(line: &'a str, context: &'a LineContext<'a>, depth: u32) -> Self {
+    fn new(line: &str, context: &'a LineContext<'a>, depth: u32) -> Self {
         Self {
             context,
             rules: matching::rules(context.rules),
-            line,
+            line: line.into(),
             budget: Budget::new(),
             values: Values::default(),
             depth,
@@ -102,7 +102,14 @@ impl<'a> Judge<'a> {
     pub(super) fn source(&mut self, source: &str, stdin: &Stdin) -> Judged {
         let script =
             parser::parse(source, &self.budget).map_err(|trouble| denial::trouble(&trouble, source))?;
-        self.deeper(|judge| judge.script(&script, stdin))
+        let outer = Rc::clone(&self.line);
+        if !outer.contains(source) {
+            self.spend(outer.len() / 16)?;
+            self.line = format!("{outer}\n{source}").into();
+        }
+        let result = self.deeper(|judge| judge.script(&script, stdin));
+        self.line = outer;
+        result
     }
 
     /// Judges what is one level further in.
