@@ -262,7 +262,7 @@ impl Judge<'_> {
     }
 
     /// What is run cannot be known: denied where the set says so, or where a denied word stands in what it could be.
-    pub(super) fn undecided(&self, args: &[Arg], notes: Notes, part: &str, why: &str) -> Judged {
+    pub(super) fn undecided(&mut self, args: &[Arg], notes: Notes, part: &str, why: &str) -> Judged {
         let instead = "write the command out, without variables and substitutions where its words belong";
         if self.context.deny_undecided || args.first().is_some_and(|head| head.made) {
             return Err(built(
@@ -270,6 +270,9 @@ impl Judge<'_> {
                 part,
                 format!("it cannot be known what this runs: {why}; {instead}"),
             ));
+        }
+        if notes.from_line || self.values.any {
+            self.literal_lines()?;
         }
         let mut scope: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
         let values: Vec<&str> = self.values.texts().collect();
@@ -288,6 +291,25 @@ impl Judge<'_> {
             })),
             None => Ok(()),
         }
+    }
+
+    /// Texts of the line that a shell may be given by a way that is not followed (`read`, `printf -v`, a function's
+    /// argument): what would be denied as a command line is.
+    fn literal_lines(&mut self) -> Judged {
+        if std::mem::replace(&mut self.scanned, true) {
+            return Ok(());
+        }
+        let line = self.line;
+        for text in interpreters::literals(line).into_iter().chain(line.lines().skip(1)) {
+            if !text.contains(char::is_whitespace) {
+                continue;
+            }
+            match self.source(text, &Stdin::Plain) {
+                Err(denial) if matches!(denial.rule, RuleId::Built(rule) if rule.starts_with("shell.")) => {}
+                other => other?,
+            }
+        }
+        Ok(())
     }
 
     /// A word of the host guard or all words of a rule, in any of the texts.

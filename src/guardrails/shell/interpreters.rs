@@ -398,7 +398,7 @@ fn closing(text: &str) -> usize {
 }
 
 /// The texts between quotes in a piece of code.
-fn literals(code: &str) -> Vec<&str> {
+pub(super) fn literals(code: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut open: Option<(char, usize)> = None;
     let mut escaped = false;

@@ -37,6 +37,8 @@ pub(super) struct Judge<'a> {
     pub(super) depth: u32,
     /// How many lists and groups do.
     nesting: u32,
+    /// The texts of the line were judged as lines of their own.
+    pub(super) scanned: bool,
     /// Paths that no rule closes, so that each is asked for once.
     pub(super) open_paths: BTreeSet<String>,
     /// The shell's own input was replaced (`exec < …`).
@@ -96,6 +98,7 @@ impl<'a> Judge<'a> {
             nesting: 0,
             open_paths: BTreeSet::new(),
             redirected: false,
+            scanned: false,
             part: line.to_owned(),
         }
     }

@@ -55,6 +55,19 @@ fn text_that_is_expanded_once_more_or_later() {
 }
 
 #[test]
+fn text_that_reaches_an_eval_by_a_way_that_is_not_followed() {
+    all_denied(&[
+        "read x <<< 'gi${zz}t push'; eval \"$x\"",
+        "printf -v x %s 'g\"\"it push'; eval \"$x\"",
+        "mapfile -t x <<'W'\ng''it push\nW\neval \"${x[0]}\"",
+        "set -- 'g\\it push'; eval \"$1\"",
+        "f() { eval \"$1\"; }; f 'g\\it push'",
+        "declare -n r=x; x='g\\it push'; eval \"$r\"",
+        "x='g\\it push'; y=x; eval \"${!y}\"",
+    ]);
+}
+
+#[test]
 fn patterns_that_a_file_name_fits() {
     all_denied(&[
         "touch push; git pus?",
