@@ -25,7 +25,7 @@ fn bash(line: &str) -> Step {
     Step::Tool("Bash", json!({ "command": line, "description": "x" }))
 }
 
-fn write(path: String, text: &str) -> Step {
+fn write(path: impl serde::Serialize, text: &str) -> Step {
     Step::Tool("Write", json!({ "file_path": path, "content": text }))
 }
 

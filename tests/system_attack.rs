@@ -127,7 +127,7 @@ fn attacked(tier: &'static str, hook_gone: bool) {
         if lines.read_line(&mut events).unwrap() == 0 {
             break;
         }
-        if hook_gone && events[start..].contains("\"agent_started\"") {
+        if hook_gone && events.get(start..).unwrap().contains("\"agent_started\"") {
             // The image cannot be written. Root of the machine can put another program over it, and it is there before
             // the first tool call.
             let pid = test.inspect("core")["State"]["Pid"].to_string();

@@ -1,6 +1,8 @@
 //! A scripted model: speaks as much of the Messages API as the real agent program needs, keeps every request, and
 //! answers each conversation with the next step of the script that fits its first words.
 
+#![allow(dead_code, reason = "each test program uses a part")]
+
 use std::sync::{Arc, Mutex};
 
 use axum::body::Bytes;

@@ -299,8 +299,8 @@ impl Judge<'_> {
         if std::mem::replace(&mut self.scanned, true) {
             return Ok(());
         }
-        let line = self.line;
-        for text in interpreters::literals(line).into_iter().chain(line.lines().skip(1)) {
+        let line = std::rc::Rc::clone(&self.line);
+        for text in interpreters::literals(&line).into_iter().chain(line.lines().skip(1)) {
             if !text.contains(char::is_whitespace) {
                 continue;
             }

@@ -12,7 +12,7 @@ use super::limits::{Budget, COMMAND, MAX_COMMANDS, MAX_JUDGED, Trouble};
 use super::matching::{self, CommandRule};
 use super::parser;
 use super::syntax::{Assign, Kind, Node, Op, Part, Redirect, RedirectKind, Script, Value, Word};
-use super::values::{NEXT, UNKNOWN, Values};
+use super::values::{NEXT, PROMPTS, RUN_VALUES, UNKNOWN, Values};
 
 /// What a command reads from.
 #[derive(Debug, Clone)]
@@ -62,29 +62,6 @@ pub(super) fn line(line: &str, context: &LineContext<'_>, depth: u32) -> Verdict
         Err(denial) => Verdict::Deny(*denial),
     }
 }
-
-/// Variables whose value some program runs as a command.
-const RUN_VALUES: [&str; 17] = [
-    "GIT_SSH_COMMAND",
-    "GIT_SSH",
-    "GIT_PAGER",
-    "PAGER",
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "EDITOR",
-    "VISUAL",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_ASKPASS",
-    "SSH_ASKPASS",
-    "GIT_PROXY_COMMAND",
-    "MANPAGER",
-    "LESSOPEN",
-    "LESSCLOSE",
-    "BROWSER",
-    "PROMPT_COMMAND",
-];
-/// Variables whose value the shell expands as a prompt.
-const PROMPTS: [&str; 5] = ["PS0", "PS1", "PS2", "PS3", "PS4"];
 
 impl<'a> Judge<'a> {
     fn new(line: &str, context: &'a LineContext<'a>, depth: u32) -> Self {

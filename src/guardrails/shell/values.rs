@@ -10,6 +10,28 @@ pub(super) const UNKNOWN: char = '\u{F0000}';
 pub(super) const JOB: char = '\u{F0001}';
 /// Stands between the elements of a list (`"$@"`), which are split also between quotes.
 pub(super) const NEXT: char = '\u{F0002}';
+/// Variables whose value some program runs as a command.
+pub(super) const RUN_VALUES: [&str; 17] = [
+    "GIT_SSH_COMMAND",
+    "GIT_SSH",
+    "GIT_PAGER",
+    "PAGER",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "EDITOR",
+    "VISUAL",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_ASKPASS",
+    "SSH_ASKPASS",
+    "GIT_PROXY_COMMAND",
+    "MANPAGER",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "BROWSER",
+    "PROMPT_COMMAND",
+];
+/// Variables whose value the shell expands as a prompt.
+pub(super) const PROMPTS: [&str; 5] = ["PS0", "PS1", "PS2", "PS3", "PS4"];
 /// More values than this are not told apart.
 const MAX_VALUES: usize = 12;
 /// Longest value that is kept, in bytes.
