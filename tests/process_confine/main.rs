@@ -99,7 +99,7 @@ async fn nothing_outside_can_be_signalled_traced_or_read() {
     // The kernel refuses reads of core to who is under no rules, too, once core is what it is in earnest; what is
     // tried here is the rule.
     let said = said(stage.run(include_str!("signals.py"), stage.rules(), more).await);
-    said.held(90, 7);
+    said.held(88, 7);
     assert!(victim.try_wait().unwrap().is_none(), "the process of the machine's was ended");
     assert!(proc::alive(other.pid() as i32), "the other agent was ended");
     victim.kill().unwrap();
