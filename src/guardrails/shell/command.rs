@@ -107,7 +107,7 @@ impl Judge<'_> {
 
     /// Judges a program by its name.
     pub(super) fn call(&mut self, call: &Call<'_>, sure: Sure) -> Judged {
-        self.spend(1)?;
+        self.spend(1 + call.args.len())?;
         let git_command = call.name.strip_prefix("git-").filter(|sub| !sub.is_empty());
         if call.name == "git" || git_command.is_some() {
             let mut args = call.args.to_vec();
@@ -246,7 +246,7 @@ impl Judge<'_> {
             if !rule.is_about(name) {
                 continue;
             }
-            match rule.against(args, &self.budget).map_err(|trouble| self.trouble(&trouble))? {
+            match rule.against(args, self.budget).map_err(|trouble| self.trouble(&trouble))? {
                 Match::Yes => return Err(denial::by_rule(rule.rule, &self.part)),
                 Match::Maybe => maybe = true,
                 Match::No => {}

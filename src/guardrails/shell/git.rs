@@ -54,7 +54,7 @@ pub(super) fn judge(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
 fn against_rules(judge: &mut Judge<'_>, args: &[Arg], call: &Call<'_>) -> Judged {
     let mut all: Match = Match::No;
     for rule in judge.rules.iter().filter(|rule| rule.is_about("git")) {
-        match rule.against(args, &judge.budget).map_err(|trouble| judge.trouble(&trouble))? {
+        match rule.against(args, judge.budget).map_err(|trouble| judge.trouble(&trouble))? {
             Match::Yes => return Err(denial::by_rule(rule.rule, &judge.part)),
             other => all = all.max(other),
         }

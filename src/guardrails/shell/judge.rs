@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::super::{Denial, Verdict};
-use super::LineContext;
+use super::Scope;
 use super::denial::{self, Judged};
 use super::expand::{self, Arg, Notes};
 use super::limits::{Budget, COMMAND, MAX_COMMANDS, MAX_JUDGED, Trouble};
@@ -27,11 +27,11 @@ pub(super) enum Stdin {
 
 /// The state of judging one line.
 pub(super) struct Judge<'a> {
-    pub(super) context: &'a LineContext<'a>,
+    pub(super) context: &'a Scope<'a>,
     pub(super) rules: Vec<CommandRule<'a>>,
     /// The line, and the texts in it that are judged as lines once their quotes are off.
     pub(super) line: Rc<str>,
-    pub(super) budget: Budget,
+    pub(super) budget: &'a Budget,
     pub(super) values: Values,
     /// How many commands stand around this one.
     pub(super) depth: u32,
@@ -48,7 +48,7 @@ pub(super) struct Judge<'a> {
 }
 
 /// The verdict on a line of bash that stands in `depth` others.
-pub(super) fn line(line: &str, context: &LineContext<'_>, depth: u32) -> Verdict {
+pub(super) fn line(line: &str, context: &Scope<'_>, depth: u32) -> Verdict {
     if let Some(at) = line.chars().position(|character| character == '\0') {
         return Verdict::Deny(*denial::trouble(&Trouble::Unreadable(at), line));
     }
@@ -64,12 +64,12 @@ pub(super) fn line(line: &str, context: &LineContext<'_>, depth: u32) -> Verdict
 }
 
 impl<'a> Judge<'a> {
-    fn new(line: &str, context: &'a LineContext<'a>, depth: u32) -> Self {
+    fn new(line: &str, context: &'a Scope<'a>, depth: u32) -> Self {
         Self {
             context,
             rules: matching::rules(context.rules),
             line: line.into(),
-            budget: Budget::new(),
+            budget: &context.budget,
             values: Values::default(),
             depth,
             nesting: 0,
@@ -83,7 +83,7 @@ impl<'a> Judge<'a> {
     /// Judges the text of a script.
     pub(super) fn source(&mut self, source: &str, stdin: &Stdin) -> Judged {
         let script =
-            parser::parse(source, &self.budget).map_err(|trouble| denial::trouble(&trouble, source))?;
+            parser::parse(source, self.budget).map_err(|trouble| denial::trouble(&trouble, source))?;
         let outer = Rc::clone(&self.line);
         if !outer.contains(source) {
             self.spend(outer.len() / 16)?;
@@ -356,14 +356,14 @@ impl<'a> Judge<'a> {
 
     /// A text that the shell expands.
     pub(super) fn prompt(&mut self, text: &str) -> Judged {
-        let parts = parser::parse_text(text, &self.budget).map_err(|trouble| self.trouble(&trouble))?;
+        let parts = parser::parse_text(text, self.budget).map_err(|trouble| self.trouble(&trouble))?;
         self.deeper(|judge| judge.parts(&parts))
     }
 
     /// `a[$(…)]` as text runs its substitution where a shell takes it for a name or a number.
     pub(super) fn subscripts(&mut self, text: &str) -> Judged {
         if text.contains('[') && (text.contains("$(") || text.contains('`')) {
-            match parser::parse_text(text, &self.budget) {
+            match parser::parse_text(text, self.budget) {
                 Ok(parts) => return self.deeper(|judge| judge.parts(&parts)),
                 Err(Trouble::Unreadable(_)) => {}
                 Err(other) => return Err(self.trouble(&other)),
@@ -426,11 +426,11 @@ impl<'a> Judge<'a> {
     }
 
     pub(super) fn ways(&self, words: &[Word]) -> Judged<Vec<expand::Expanded>> {
-        expand::ways(words, &self.values, &self.budget).map_err(|trouble| self.trouble(&trouble))
+        expand::ways(words, &self.values, self.budget).map_err(|trouble| self.trouble(&trouble))
     }
 
     pub(super) fn texts(&self, parts: &[Part]) -> Judged<Vec<(String, Notes)>> {
-        expand::texts(parts, &self.values, &self.budget).map_err(|trouble| self.trouble(&trouble))
+        expand::texts(parts, &self.values, self.budget).map_err(|trouble| self.trouble(&trouble))
     }
 
     /// Judges a list of words as a command.

@@ -28,6 +28,7 @@ mod windows;
 mod wrappers;
 
 use super::{Denial, Rule, RuleId, Verdict};
+use limits::{Budget, LINE};
 
 /// Longest line that is judged, in bytes.
 pub const MAX_LINE: usize = 64 * 1024;
@@ -58,13 +59,29 @@ pub struct LineContext<'a> {
     pub path: &'a dyn Fn(&str) -> Option<Denial>,
 }
 
+/// What a line and all that stands in it are judged against, and the steps that are left for all of it together.
+struct Scope<'a> {
+    rules: &'a [Rule],
+    deny_undecided: bool,
+    host: Option<u32>,
+    path: &'a dyn Fn(&str) -> Option<Denial>,
+    budget: Budget,
+}
+
 /// The verdict on one line.
 pub fn judge_line(shell: Shell, line: &str, context: &LineContext<'_>) -> Verdict {
-    judge_at(shell, line, context, 0)
+    let scope = Scope {
+        rules: context.rules,
+        deny_undecided: context.deny_undecided,
+        host: context.host,
+        path: context.path,
+        budget: Budget::new(),
+    };
+    judge_at(shell, line, &scope, 0)
 }
 
 /// The verdict on a line that stands in others.
-fn judge_at(shell: Shell, line: &str, context: &LineContext<'_>, depth: u32) -> Verdict {
+fn judge_at(shell: Shell, line: &str, scope: &Scope<'_>, depth: u32) -> Verdict {
     let limit = |rule, reason: &str| {
         let part: String = line.chars().take(40).collect();
         Verdict::Deny(Denial { rule: RuleId::Built(rule), part: Some(part), reason: reason.into() })
@@ -78,9 +95,12 @@ fn judge_at(shell: Shell, line: &str, context: &LineContext<'_>, depth: u32) -> 
     if depth > MAX_DEPTH {
         return limit("shell.too-deep", "nested deeper than can be judged; write it as several lines");
     }
+    if scope.budget.spend(LINE + line.len() + scope.rules.len()).is_err() {
+        return limit("shell.too-long", "more than can be judged in one line; put it into a script file");
+    }
     match shell {
-        Shell::Bash => judge::line(line, context, depth),
-        Shell::PowerShell => powershell::judge(line, context, depth),
-        Shell::Cmd => cmd::judge(line, context, depth),
+        Shell::Bash => judge::line(line, scope, depth),
+        Shell::PowerShell => powershell::judge(line, scope, depth),
+        Shell::Cmd => cmd::judge(line, scope, depth),
     }
 }

@@ -10,7 +10,7 @@ use blocks::takes_bracket;
 use words::{Bit, Placed, Token};
 
 use super::windows::{self, Arg, Judged, Piece};
-use super::{Denial, LineContext, RuleId, Shell, Verdict};
+use super::{Denial, RuleId, Scope, Shell, Verdict};
 
 /// Brackets and lines in lines that are followed.
 const DEEPEST: u32 = 40;
@@ -18,7 +18,7 @@ const DEEPEST: u32 = 40;
 const LONGEST: usize = 256;
 
 /// The verdict on one line.
-pub(super) fn judge(line: &str, context: &LineContext<'_>, depth: u32) -> Verdict {
+pub(super) fn judge(line: &str, context: &Scope<'_>, depth: u32) -> Verdict {
     let chars: Vec<char> = line.chars().collect();
     let tokens = words::tokens(&chars);
     let mut judge = Judge {
@@ -49,7 +49,7 @@ struct Judge<'a> {
     chars: &'a [char],
     tokens: &'a [Placed],
     at: usize,
-    context: &'a LineContext<'a>,
+    context: &'a Scope<'a>,
     depth: u32,
     /// What the line sets; `None`: more than once, or to what is not known.
     variables: BTreeMap<String, Option<String>>,
@@ -253,7 +253,8 @@ impl Judge<'_> {
             };
         };
         let part = self.part(first.start, words.last().map_or(first.end, |last| last.end));
-        windows::count(&mut self.commands, &part)?;
+        windows::count(&mut self.commands, &part, self.context)?;
+        windows::pay(words.len(), &part, self.context)?;
         let argv: Vec<Arg> = words.iter().flat_map(Word::split).collect();
         let name = argv.first().and_then(name_of);
         match name.as_deref() {

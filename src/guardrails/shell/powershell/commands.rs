@@ -12,7 +12,7 @@ impl Judge<'_> {
     pub(super) fn command(&mut self, element: &Element, flow: Flow) -> Result<Flow, Denial> {
         let Some((first, rest)) = element.words.split_first() else { return Ok(Flow::Other) };
         let part = self.part(element);
-        windows::count(&mut self.commands, &part)?;
+        windows::count(&mut self.commands, &part, self.context)?;
         if first.shape == Shape::Block {
             return Ok(Flow::Other);
         }

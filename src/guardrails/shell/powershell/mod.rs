@@ -14,13 +14,13 @@ use facts::Facts;
 use tree::{Element, Kind, Member, Part, Pipeline, Script, Shape, Stop, Word};
 
 use super::windows::{self, Arg, Judged, Piece};
-use super::{LineContext, Shell, Verdict};
+use super::{Scope, Shell, Verdict};
 
 /// Brackets and lines in lines that are followed.
 const DEEPEST: u32 = 40;
 
 /// The verdict on one line.
-pub(super) fn judge(line: &str, context: &LineContext<'_>, depth: u32) -> Verdict {
+pub(super) fn judge(line: &str, context: &Scope<'_>, depth: u32) -> Verdict {
     let chars: Vec<char> = line.chars().collect();
     let script = match parse::parse(&chars, depth, DEEPEST) {
         Ok(script) => script,
@@ -76,7 +76,7 @@ struct Judge<'a> {
     /// The same in small letters and without what only hides them.
     small: String,
     chars: &'a [char],
-    context: &'a LineContext<'a>,
+    context: &'a Scope<'a>,
     depth: u32,
     facts: Facts,
     /// Whether the line's texts were looked through already.

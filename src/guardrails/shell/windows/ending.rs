@@ -1,9 +1,9 @@
 //! The programs of Windows that end processes.
 
-use super::super::{LineContext, Shell};
+use super::super::{Scope, Shell};
 use super::{Arg, Judged, by_name, by_target, nested, one_process};
 
-pub(super) fn taskkill(args: &[Arg], part: &str, context: &LineContext<'_>) -> Judged {
+pub(super) fn taskkill(args: &[Arg], part: &str, context: &Scope<'_>) -> Judged {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let word = arg.with("").trim_matches('"').to_lowercase();
@@ -36,7 +36,7 @@ pub(super) fn taskkill(args: &[Arg], part: &str, context: &LineContext<'_>) -> J
 }
 
 /// `tskill`, `pskill`: an id, or else a name.
-pub(super) fn named_or_id(args: &[Arg], part: &str, context: &LineContext<'_>) -> Judged {
+pub(super) fn named_or_id(args: &[Arg], part: &str, context: &Scope<'_>) -> Judged {
     for arg in args {
         let Some(word) = arg.value() else { return Err(by_target(part)) };
         if word.starts_with(['/', '-']) {
@@ -50,7 +50,7 @@ pub(super) fn named_or_id(args: &[Arg], part: &str, context: &LineContext<'_>) -
     Ok(())
 }
 
-pub(super) fn wmic(args: &[Arg], part: &str, context: &LineContext<'_>, depth: u32) -> Judged {
+pub(super) fn wmic(args: &[Arg], part: &str, context: &Scope<'_>, depth: u32) -> Judged {
     let words: Vec<String> = args.iter().map(|arg| arg.with("?").to_lowercase()).collect();
     let text = words.join(" ");
     if text.contains("process") || text.contains("path") {

@@ -4,7 +4,8 @@
 mod ending;
 mod shells;
 
-use super::{LineContext, Shell, Verdict, judge_at};
+use super::limits::{LINE, WORD};
+use super::{Scope, Shell, Verdict, judge_at};
 use crate::guardrails::{Denial, RuleId};
 use ending::{named_or_id, taskkill, wmic};
 use shells::{command_prompt, powershell, wsl};
@@ -111,13 +112,21 @@ pub(super) fn denial(rule: &'static str, part: &str, reason: &str) -> Denial {
 }
 
 /// Counts one more command of a line.
-pub(super) fn count(commands: &mut u32, part: &str) -> Judged {
+pub(super) fn count(commands: &mut u32, part: &str, scope: &Scope<'_>) -> Judged {
     *commands += 1;
-    if *commands <= MOST_COMMANDS {
+    if *commands <= MOST_COMMANDS && scope.budget.spend(LINE + part.len()).is_ok() {
         return Ok(());
     }
     let reason = "is beyond the 1000 commands of a line that are judged; put them into a script file";
     Err(denial(LONG, part, reason))
+}
+
+/// Pays for looking at words, each of which is copied and spelled anew some times.
+pub(super) fn pay(words: usize, part: &str, scope: &Scope<'_>) -> Judged {
+    if scope.budget.spend(words * WORD).is_ok() {
+        return Ok(());
+    }
+    Err(denial(LONG, part, "is more than can be judged in one line; put it into a script file"))
 }
 
 /// The reason of a denial of a kill by name.
@@ -135,7 +144,7 @@ pub(super) fn by_target(part: &str) -> Denial {
 }
 
 /// What a line comes to whose text is not known.
-pub(super) fn undecided(context: &LineContext<'_>, part: &str) -> Judged {
+pub(super) fn undecided(context: &Scope<'_>, part: &str) -> Judged {
     if !context.deny_undecided {
         return Ok(());
     }
@@ -150,7 +159,7 @@ pub(super) fn judged(verdict: Verdict) -> Judged {
     }
 }
 
-pub(super) fn nested(shell: Shell, line: &str, context: &LineContext<'_>, depth: u32) -> Judged {
+pub(super) fn nested(shell: Shell, line: &str, context: &Scope<'_>, depth: u32) -> Judged {
     judged(judge_at(shell, line, context, depth + 1))
 }
 
@@ -169,7 +178,7 @@ pub(super) fn base(name: &str) -> String {
 }
 
 /// Whether a text names one process: an id that is neither the host's nor a group.
-pub(super) fn one_process(text: &str, part: &str, context: &LineContext<'_>) -> Judged {
+pub(super) fn one_process(text: &str, part: &str, context: &Scope<'_>) -> Judged {
     let text = text.trim();
     let digits = text.strip_prefix('+').unwrap_or(text);
     let id = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
@@ -193,7 +202,7 @@ pub(super) fn one_process(text: &str, part: &str, context: &LineContext<'_>) -> 
 }
 
 /// Judges a path that a command names, as typed and with `/` for `\`.
-pub(super) fn path(arg: &Arg, context: &LineContext<'_>) -> Judged {
+pub(super) fn path(arg: &Arg, context: &Scope<'_>) -> Judged {
     let mut typed = arg.with("\u{0}");
     // `$PWD\.env`: what stands behind a folder that is not known.
     if let Some((_, rest)) = typed.rsplit_once('\u{0}') {
@@ -215,7 +224,8 @@ pub(super) fn path(arg: &Arg, context: &LineContext<'_>) -> Judged {
 
 /// Judges one program with its arguments, as PowerShell or the command prompt starts it. `part`: as it stands in the
 /// line. `fed`: whether something is piped into it.
-pub(super) fn program(argv: &[Arg], part: &str, fed: bool, context: &LineContext<'_>, depth: u32) -> Judged {
+pub(super) fn program(argv: &[Arg], part: &str, fed: bool, context: &Scope<'_>, depth: u32) -> Judged {
+    pay(argv.len(), part, context)?;
     let Some((first, rest)) = argv.split_first() else { return Ok(()) };
     let Some(name) = first.value().map(|name| base(&name)) else {
         undecided(context, part)?;
@@ -283,7 +293,8 @@ pub(super) fn program(argv: &[Arg], part: &str, fed: bool, context: &LineContext
 }
 
 /// A program whose name is not known, with arguments that all words of a rule are among: it may be the rule's.
-fn unnamed(rest: &[Arg], context: &LineContext<'_>, depth: u32) -> Judged {
+fn unnamed(rest: &[Arg], context: &Scope<'_>, depth: u32) -> Judged {
+    pay(rest.len() * context.rules.len() / 64, "", context)?;
     let mut tried: Vec<&str> = Vec::new();
     let texts: Vec<String> = rest.iter().filter_map(Arg::value).collect();
     for rule in context.rules.iter().filter(|rule| rule.kind == crate::guardrails::RuleKind::Commands) {
@@ -309,7 +320,7 @@ fn emptied(argv: &[Arg]) -> Vec<Arg> {
 }
 
 /// A program with arguments that are not known, in a line that has all words of a rule on it: they may be those.
-pub(super) fn perhaps(argv: &[Arg], line: &str, part: &str, context: &LineContext<'_>) -> Judged {
+pub(super) fn perhaps(argv: &[Arg], line: &str, part: &str, context: &Scope<'_>) -> Judged {
     let Some(name) = argv.first().and_then(Arg::value).map(|name| base(&name)) else { return Ok(()) };
     if as_ruled(&name, context).is_none() || argv.iter().all(|arg| arg.value().is_some()) {
         return Ok(());
@@ -344,7 +355,7 @@ fn stands_in(word: &str, line: &str) -> bool {
 }
 
 /// The name of a program as a rule on commands spells it, where one is about it. Windows tells no case apart.
-pub(super) fn as_ruled<'a>(name: &str, context: &LineContext<'a>) -> Option<&'a str> {
+pub(super) fn as_ruled<'a>(name: &str, context: &Scope<'a>) -> Option<&'a str> {
     let rules = context.rules.iter().filter(|rule| rule.kind == crate::guardrails::RuleKind::Commands);
     let mut firsts = rules.filter_map(|rule| rule.pattern.split_whitespace().next());
     firsts.find(|first| first.eq_ignore_ascii_case(name))
@@ -383,7 +394,7 @@ fn speaks(name: &str) -> bool {
 }
 
 /// Judges the arguments as a line of bash, whose judge knows programs.
-pub(super) fn in_bash(argv: &[Arg], context: &LineContext<'_>, depth: u32) -> Judged {
+pub(super) fn in_bash(argv: &[Arg], context: &Scope<'_>, depth: u32) -> Judged {
     nested(Shell::Bash, &bash_line(argv), context, depth)
 }
 

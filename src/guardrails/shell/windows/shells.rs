@@ -1,6 +1,6 @@
 //! Shells that are started with a line of their own: the command prompt, PowerShell, the Linux subsystem.
 
-use super::super::{LineContext, Shell};
+use super::super::{Scope, Shell};
 use super::{Arg, Judged, Piece, UNREADABLE, by_name, denial, in_bash, nested, opaque, path, undecided};
 
 /// Arguments as the line that a program gets which reads its own command line.
@@ -15,13 +15,7 @@ fn joined(args: &[Arg], unknown: &str) -> String {
     texts.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn command_prompt(
-    args: &[Arg],
-    part: &str,
-    fed: bool,
-    context: &LineContext<'_>,
-    depth: u32,
-) -> Judged {
+pub(super) fn command_prompt(args: &[Arg], part: &str, fed: bool, context: &Scope<'_>, depth: u32) -> Judged {
     for (at, arg) in args.iter().enumerate() {
         let word = arg.with("%unknown%");
         let low = word.to_ascii_lowercase();
@@ -71,7 +65,7 @@ pub(super) fn powershell(
     args: &[Arg],
     part: &str,
     fed: bool,
-    context: &LineContext<'_>,
+    context: &Scope<'_>,
     depth: u32,
 ) -> Judged {
     let fits = |word: &str, short: &str, long: &str| word.starts_with(short) && long.starts_with(word);
@@ -161,7 +155,7 @@ fn decoded(code: &str) -> Option<String> {
     Some(String::from_utf16_lossy(&units).trim_start_matches('\u{feff}').to_owned())
 }
 
-pub(super) fn wsl(args: &[Arg], part: &str, fed: bool, context: &LineContext<'_>, depth: u32) -> Judged {
+pub(super) fn wsl(args: &[Arg], part: &str, fed: bool, context: &Scope<'_>, depth: u32) -> Judged {
     let mut at = 0;
     while let Some(arg) = args.get(at) {
         let Some(word) = arg.value() else { return undecided(context, part) };
