@@ -41,9 +41,9 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
                 Finding::Note => style("note").cyan(),
                 Finding::Bad => style("BAD ").red().bold(),
             };
-            print(&format!("{mark} {:8} {}", check.name, check.sentence))?;
+            print(&format!("{mark} {:8} {}\n", check.name, check.sentence))?;
             if let Some(remedy) = &check.remedy {
-                print(&format!("              → {remedy}"))?;
+                print(&format!("              → {remedy}\n"))?;
             }
         }
     }
