@@ -334,14 +334,26 @@ fn each_line_that_is_only_text_is_allowed() {
 
 /// Lines of 64 KiB that are the worst that we know. That each is judged in time and memory is measured, not asserted
 /// here (`scripts/bench guard`); that they come to an end without a stack that overflows is.
-#[test]
-fn the_worst_lines_of_full_length_come_to_an_end() {
+fn come_to_an_end(shell: Shell) {
     for (name, text) in worst() {
         assert!(text.len() <= 64 * 1024, "{name}");
-        for shell in SHELLS {
-            let _ = judged(shell, &text);
-        }
+        let _ = judged(shell, &text);
     }
+}
+
+#[test]
+fn the_worst_lines_of_full_length_come_to_an_end_in_bash() {
+    come_to_an_end(Shell::Bash);
+}
+
+#[test]
+fn the_worst_lines_of_full_length_come_to_an_end_in_powershell() {
+    come_to_an_end(Shell::PowerShell);
+}
+
+#[test]
+fn the_worst_lines_of_full_length_come_to_an_end_in_cmd() {
+    come_to_an_end(Shell::Cmd);
 }
 
 fn worst() -> Vec<(String, String)> {
