@@ -48,10 +48,6 @@ fn open(case: Case, name: &str) -> Option<&'static str> {
     match what {
         "read-credential" | "read-other-project" if !strict => Some("reads what the user can read"),
         "read-ssh-key" if permissive => Some("permissive has no rule about it"),
-        // Before the start the real home of the user is looked through, and the box has no such home.
-        "read-ssh-key" if !strict && !judged && case.place == Place::Box => {
-            Some("a rule of names that the hook alone holds")
-        }
         "read-checkout-env" if permissive => Some("permissive has no rule about it"),
         "write-other-project" if permissive && case.place == Place::Native => {
             Some("a project that Worca has not seen is a folder like any other")
