@@ -41,9 +41,7 @@ pub struct Finding {
 ///
 /// This is the table of docs/guardrails.md in the words of the test: what a tier leaves open is open on purpose.
 fn open(case: Case, name: &str) -> Option<&'static str> {
-    let (way, what) = name.split_once('-').unwrap_or((name, ""));
-    // The hook judges what the agent program is asked to do, and not what a program does that it starts.
-    let judged = !case.hook_gone && (way == "tool" || way == "bash");
+    let (_, what) = name.split_once('-').unwrap_or(("", name));
     let (permissive, strict) = (case.tier == "permissive", case.tier == "strict");
     match what {
         "read-credential" | "read-other-project" if !strict => Some("reads what the user can read"),
