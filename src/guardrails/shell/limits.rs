@@ -21,9 +21,9 @@ pub(super) const LINE: usize = 100;
 pub(super) const WORD: usize = 10;
 /// What it costs to look at a path.
 pub(super) const PATH: usize = 150;
-/// Characters read, words made, words compared; some 30 ms of one processor, for a line with all
+/// Characters read, words made, words compared; some 40 ms of one processor, for a line with all
 /// that stands in it. 64 KiB of ordinary text cost a half at most.
-const STEPS: u64 = 300_000;
+const STEPS: u64 = 250_000;
 
 /// Why a line cannot be judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
