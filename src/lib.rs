@@ -11,6 +11,7 @@ pub mod clock;
 pub mod container;
 pub mod events;
 pub mod failure;
+pub mod findings;
 pub mod git;
 pub mod guardrails;
 pub mod home;

@@ -18,6 +18,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("clock", 1),
     ("events", 1),
     ("failure", 1),
+    ("findings", 1),
     ("git", 1),
     ("home", 1),
     ("http", 1),

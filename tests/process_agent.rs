@@ -7,24 +7,17 @@
 mod model;
 #[path = "support/processes.rs"]
 mod processes;
+#[path = "support/stage.rs"]
+mod stage;
 
 use std::path::PathBuf;
 
 use model::{Model, Step};
-use processes::PATIENCE;
 use serde_json::json;
-use worca::agents::claude::{Event, Finish, Launch, Parser, version};
-use worca::guardrails::{self, Confine, Environment, Facts, Filesystem, GuardrailSet, SetName};
+use stage::{Done, PASS, claude, started};
+use worca::agents::claude::{Event, Launch, version};
+use worca::guardrails::{self, Confine, Facts, Filesystem, GuardrailSet, Library, SetName};
 use worca::secret::Secret;
-use worca::spawn::{self, AgentExit};
-
-fn claude() -> std::ffi::OsString {
-    std::env::var_os("WORCA_TEST_CLAUDE").expect(
-        "these tests run the real Claude Code: set `WORCA_TEST_CLAUDE` to its path (scripts/test does)",
-    )
-}
-
-const PASS: &str = "wp_canary-pass-0123456789";
 
 /// A worca home with one run in it, as core makes it.
 struct Stage {
@@ -32,64 +25,9 @@ struct Stage {
     set: GuardrailSet,
 }
 
-struct Done {
-    events: Vec<Event>,
-    exit: AgentExit,
-    stderr: String,
-}
-
-impl Done {
-    fn finish(&self) -> &Finish {
-        let last = self.events.iter().rev().find_map(|event| match event {
-            Event::Finished(finish) => Some(&**finish),
-            _ => None,
-        });
-        last.unwrap_or_else(|| panic!("no result: {:?} {}", self.events, self.stderr))
-    }
-    /// Of each tool call in order: its name and whether it went well.
-    fn calls(&self) -> Vec<(String, bool)> {
-        let result = |id: &str| {
-            self.events.iter().find_map(|event| match event {
-                Event::ToolResult { id: of, is_error, .. } if of == id => Some(!is_error),
-                _ => None,
-            })
-        };
-        self.events
-            .iter()
-            .filter_map(|event| match event {
-                Event::ToolUse { id, name, .. } => Some((name.clone(), result(id).unwrap_or(false))),
-                _ => None,
-            })
-            .collect()
-    }
-    fn answers(&self) -> Vec<&str> {
-        let answer = |event| match event {
-            Event::ToolResult { summary, .. } => Some(summary),
-            _ => None,
-        };
-        self.events.iter().filter_map(|event| answer(event.clone()).map(|_| event)).map(text_of).collect()
-    }
-}
-
-fn text_of(event: &Event) -> &str {
-    match event {
-        Event::ToolResult { summary, .. } => summary,
-        _ => "",
-    }
-}
-
 impl Stage {
     fn new() -> Self {
-        let set = GuardrailSet {
-            name: SetName::parse("permissive").unwrap(),
-            extends: Vec::new(),
-            rules: Vec::new(),
-            deny_undecided: false,
-            honor_project_rules: false,
-            environment: Environment::default(),
-            confine: Confine { filesystem: Filesystem::Open, tcp: None },
-            require_kernel: false,
-        };
+        let set = Library::embedded().resolve(&SetName::parse("permissive").unwrap()).unwrap();
         let stage = Self { folder: tempfile::tempdir().unwrap(), set };
         std::fs::create_dir_all(stage.tree()).unwrap();
         std::fs::write(stage.worca_home().join("core-token"), "token-canary").unwrap();
@@ -150,22 +88,7 @@ impl Stage {
         }
     }
     async fn go(&self, launch: Launch) -> Done {
-        self.started(launch.prepare().unwrap()).await
-    }
-    async fn started(&self, mut request: spawn::SpawnRequest) -> Done {
-        request.shim = Some(env!("CARGO_BIN_EXE_worca").into());
-        let parser = Parser::new(vec![Secret::new(PASS.into())]);
-        let mut agent = spawn::start(request).await.unwrap();
-        let work = async {
-            let mut events = Vec::new();
-            while let Some(line) = agent.next_line().await {
-                events.extend(parser.parse(&line));
-            }
-            (events, agent.wait().await)
-        };
-        let (events, exit) = tokio::time::timeout(3 * PATIENCE, work).await.expect("the agent ends");
-        let stderr = parser.scrub(&agent.stderr_tail());
-        Done { events, exit, stderr }
+        started(launch.prepare().unwrap()).await.unwrap()
     }
 }
 
@@ -200,12 +123,12 @@ async fn ordinary_work_runs_unasked_and_worcas_own_state_is_denied() {
     assert_eq!(std::fs::read_to_string(stage.tree().join("b.txt")).unwrap(), "two from bash\n");
     assert!(!stage.worca_home().join("worca.db").exists());
     assert!(
-        done.answers()[6].contains("worca.own-state") && done.answers()[6].contains("tree"),
+        done.texts()[6].contains("worca.own-state") && done.texts()[6].contains("tree"),
         "{:?}",
-        done.answers()
+        done.texts()
     );
-    assert!(done.answers()[5].contains("permission settings"), "{:?}", done.answers());
-    assert!(done.answers()[11].contains("worca.one-worktree"), "{:?}", done.answers());
+    assert!(done.texts()[5].contains("permission settings"), "{:?}", done.texts());
+    assert!(done.texts()[11].contains("worca.one-worktree"), "{:?}", done.texts());
     assert!(!model.heard().contains("token-canary"));
     let finish = done.finish();
     assert!(finish.succeeded() && finish.text == "built" && finish.usage.output > 0, "{finish:?}");
@@ -259,7 +182,7 @@ async fn the_repository_cannot_switch_the_hook_off_move_the_traffic_or_load_anyt
     let done = stage.go(stage.launch(&model, "look at it")).await;
     let well: Vec<bool> = done.calls().iter().map(|(_, well)| *well).collect();
     assert_eq!(well, [true, true, false, false], "{:#?} {}", done.events, done.stderr);
-    assert_eq!(done.answers()[1], "unset");
+    assert_eq!(done.texts()[1], "unset");
     assert!(!ran.exists(), "something of the repository ran");
     let heard = model.heard();
     for canary in [
@@ -331,8 +254,8 @@ async fn c022_prompt_and_pass_stand_in_no_argv_and_the_pass_in_no_event() {
     .await;
     let prompt = format!("secret-prompt {PASS}");
     let done = stage.go(stage.launch(&model, &prompt)).await;
-    assert_eq!(done.answers()[0], "0", "{:?}", done.events);
-    assert!(done.answers()[1] == "token:[pass]", "{:?}", done.answers());
+    assert_eq!(done.texts()[0], "0", "{:?}", done.events);
+    assert!(done.texts()[1] == "token:[pass]", "{:?}", done.texts());
     let all = format!("{:?}{}", done.events, done.stderr);
     assert!(!all.contains(PASS), "{all}");
     let sent = model.requests();
@@ -368,7 +291,7 @@ async fn c035_the_plain_denies_hold_when_the_hook_does_not_run() {
     std::fs::remove_file(&hook).unwrap();
     // Before a start it would be found out (`process_confine.rs`); here it is gone half-way.
     assert!(request.trial.take().is_some());
-    let done = stage.started(request).await;
+    let done = started(request).await.unwrap();
     let well: Vec<bool> = done.calls().iter().map(|(_, well)| *well).collect();
     assert_eq!(well, [false, false, false, true], "{:#?} {}", done.events, done.stderr);
     assert!(!model.heard().contains("token-canary"));
@@ -463,7 +386,7 @@ async fn the_rules_of_strict_hold_in_the_real_program_and_each_denial_of_the_hoo
     launch.compiled.settings = bare.settings;
     let done = stage.go(launch).await;
     stage.compare(&model, &done, &expected).await;
-    let answers = done.answers();
+    let answers = done.texts();
     for (at, rule) in [
         (0, "normal.paths[**/.env*] (guardrail set `strict`)"),
         (1, "normal.paths[**/*.pem] (guardrail set `strict`)"),
@@ -482,7 +405,7 @@ async fn c035_the_rules_of_strict_hold_by_the_plain_denies_when_the_hook_is_true
     launch.compiled.settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"] = json!("true");
     let mut request = launch.prepare().unwrap();
     request.trial = None;
-    let done = stage.started(request).await;
+    let done = started(request).await.unwrap();
     stage.compare(&model, &done, &expected).await;
 }
 

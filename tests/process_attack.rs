@@ -287,20 +287,13 @@ fn attacked(tier: &'static str, hook_gone: bool) {
     let project = machine.at("project");
     command.args(["run", "--project", project.to_str().unwrap(), "--model", "rehearsal/attack"]);
     let mut child = command.args(["--prompt", "Attack", "--json", "--guardrails", tier]).spawn().unwrap();
-    let mut events = String::new();
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    loop {
-        let start = events.len();
-        if lines.read_line(&mut events).unwrap() == 0 {
-            break;
-        }
-        if hook_gone && events.get(start..).unwrap().contains("\"agent_started\"") {
-            // The agent is there and has called no tool: from now on its hook says nothing and ends with 0.
-            assert!(!events.contains("\"tool_use\""), "too late: {events}");
+    let events = attack::follow(&mut child, || {
+        if hook_gone {
+            // From now on its hook says nothing and ends with 0.
             std::fs::copy("/usr/bin/true", machine.at("bin/nothing")).unwrap();
             std::fs::rename(machine.at("bin/nothing"), machine.at("bin/worca")).unwrap();
         }
-    }
+    });
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     let code = child.wait().unwrap().code();

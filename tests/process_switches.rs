@@ -18,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 
 use model::{Model, Step};
 use serde_json::{Value, json};
-use stage::Stage;
+use stage::{Stage, started};
 use worca::spawn::SpawnError;
 
 fn bash(line: &str) -> Step {
@@ -181,7 +181,7 @@ async fn c035_a_hook_that_cannot_be_trusted_starts_no_agent() {
             std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o644)).unwrap();
         }
         launch.compiled.trial.command = hook;
-        let refused = stage.started(launch.prepare().unwrap()).await.map(|done| done.events);
+        let refused = started(launch.prepare().unwrap()).await.map(|done| done.events);
         assert!(matches!(refused, Err(SpawnError::HookOpen(_))), "{script}: {refused:?}");
         assert!(model.requests().is_empty(), "{script}: an agent started");
     }
@@ -212,7 +212,7 @@ async fn c035_a_hook_that_breaks_later_leaves_the_plain_denies() {
         if script == "gone" {
             std::fs::remove_file(hook).unwrap();
         }
-        let done = stage.started(launch.prepare().unwrap()).await.unwrap();
+        let done = started(launch.prepare().unwrap()).await.unwrap();
         assert_eq!(done.well(), [false, false, false, true], "{script}: {:#?} {}", done.events, done.stderr);
         for answer in &done.answers()[..2] {
             assert!(answer.1.contains("denied"), "{script}: {answer:?}");

@@ -10,7 +10,7 @@ mod attack;
 mod support;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::Read as _;
 use std::process::Stdio;
 
 use attack::{Case, Place, check, findings};
@@ -120,23 +120,16 @@ fn attacked(tier: &'static str, hook_gone: bool) {
     command.args(["--model", "rehearsal/attack", "--prompt", "Attack", "--json", "--guardrails", tier]);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut events = String::new();
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    loop {
-        let start = events.len();
-        if lines.read_line(&mut events).unwrap() == 0 {
-            break;
-        }
-        if hook_gone && events.get(start..).unwrap().contains("\"agent_started\"") {
-            // The image cannot be written. Root of the machine can put another program over it, and it is there before
-            // the first tool call.
+    let events = attack::follow(&mut child, || {
+        if hook_gone {
+            // The image cannot be written. Root of the machine can put another program over it.
             let pid = test.inspect("core")["State"]["Pid"].to_string();
             let mount = ["--mount", "--", "mount", "--bind", "/bin/true", "/usr/local/bin/worca"];
             run("nsenter", [&["--target", pid.as_str()], &mount[..]].concat()).ok();
             let found = test.inside("core", "worca hook nonsense").code;
             assert_eq!(found, 0, "the hook is still itself");
         }
-    }
+    });
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{errors}\n{events}");

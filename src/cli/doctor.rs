@@ -3,12 +3,11 @@
 use std::ffi::OsString;
 
 use clap::Args as ClapArgs;
-use console::style;
 
-use super::text::{print, print_json};
+use super::text::{checks, print, print_json};
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
-use crate::runs::doctor::{Finding, doctor};
+use crate::runs::doctor::doctor;
 
 /// Check what this machine holds agents with when they run without a box
 ///
@@ -35,17 +34,7 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
     if args.json {
         print_json(&report)?;
     } else {
-        for check in &report.checks {
-            let mark = match check.finding {
-                Finding::Good => style("ok  ").green(),
-                Finding::Note => style("note").cyan(),
-                Finding::Bad => style("BAD ").red().bold(),
-            };
-            print(&format!("{mark} {:8} {}\n", check.name, check.sentence))?;
-            if let Some(remedy) = &check.remedy {
-                print(&format!("              → {remedy}\n"))?;
-            }
-        }
+        print(&checks(&report.checks))?;
     }
     Ok(if report.good { Exit::Done } else { Exit::Failed })
 }

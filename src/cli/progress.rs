@@ -153,9 +153,18 @@ fn guards(run: &RunAnswer) -> String {
         let _ = write!(text, ", policy {}", short(&one_line(digest)));
     }
     if let Some(receipt) = &policy.receipt {
-        let held = receipt.tried.iter().filter(|tried| tried.outcome == "held").count();
+        let count = |outcome| receipt.tried.iter().filter(|tried| tried.outcome == outcome).count();
+        let absent = match count("absent") {
+            0 => String::new(),
+            absent => format!(" ({absent} more not there to be tried)"),
+        };
         let hook = if receipt.hook == Some(true) { ", the hook denied its trial" } else { "" };
-        let _ = write!(text, "; tried before its start: {held} of {} held{hook}", receipt.tried.len());
+        let _ = write!(
+            text,
+            "; tried before its start: {} of {} held{absent}{hook}",
+            count("held"),
+            receipt.tried.len() - count("absent")
+        );
         if !receipt.kernel_lacks.is_empty() {
             let _ = write!(
                 text,

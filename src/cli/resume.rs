@@ -3,8 +3,8 @@
 use crate::cli::client::CoreArgs;
 use crate::cli::interrupt::Interrupts;
 use crate::cli::progress::Progress;
-use crate::cli::run::follow_to_end;
-use crate::cli::text::{Output, print, print_json};
+use crate::cli::run::{follow_to_end, leave};
+use crate::cli::text::{Output, print};
 use crate::failure::{Exit, Failure};
 use crate::ids::RunId;
 
@@ -41,12 +41,7 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
     let interrupts = Interrupts::listen();
     let run = core.resume(&args.run).await?;
     if args.detach {
-        if args.json {
-            print_json(&run)?;
-        } else {
-            print(&format!("{}\n", run.line.id))?;
-        }
-        return Ok(Exit::Done);
+        return leave(&run, args.json);
     }
     let output = Output::standard();
     let progress = Progress::new(output);

@@ -144,12 +144,7 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen();
     let (run, asked) = create(&core, &new, &mut interrupts).await?;
     if args.detach {
-        if args.json {
-            print_json(&run)?;
-        } else {
-            print(&format!("{}\n", run.line.id))?;
-        }
-        return Ok(Exit::Done);
+        return leave(&run, args.json);
     }
     let output = Output::standard();
     let id = RunId::parse(&run.line.id).map_err(|_| FollowError::Foreign)?;
@@ -157,6 +152,16 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
         print(&format!("{}\n", Progress::new(output).head(&run)))?;
     }
     follow_to_end(&core, &id, core.follow(&id), output, args.json, interrupts, asked).await
+}
+
+/// Names the run that goes on by itself.
+pub(super) fn leave(run: &RunAnswer, json: bool) -> Result<Exit, Failure> {
+    if json {
+        print_json(run)?;
+    } else {
+        print(&format!("{}\n", run.line.id))?;
+    }
+    Ok(Exit::Done)
 }
 
 /// Prints what happens until the run ends or waits, and then what came of it.

@@ -3,11 +3,12 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
-use console::Style;
+use console::{Style, style};
 
 use crate::clock::Millis;
 use crate::events::RunStatus;
 use crate::failure::Explain;
+use crate::findings::{Check, Finding};
 
 /// The text without terminal sequences, other control characters and characters that turn the order of writing
 /// around. Line breaks and tabs stay.
@@ -122,6 +123,23 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), PrintError> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(PrintError(error)),
         _ => Ok(()),
     }
+}
+
+/// What a doctor found, a line each and one for what to do. Words carry the meaning, colour repeats it.
+pub fn checks(checks: &[Check]) -> String {
+    let mut text = String::new();
+    for check in checks {
+        let mark = match check.finding {
+            Finding::Good => style("ok  ").green(),
+            Finding::Note => style("note").cyan(),
+            Finding::Bad => style("BAD ").red().bold(),
+        };
+        text += &format!("{mark} {:10} {}\n", check.name, check.sentence);
+        if let Some(remedy) = &check.remedy {
+            text += &format!("                → {remedy}\n");
+        }
+    }
+    text
 }
 
 /// Says something beside the data, on standard error. If nobody can hear it, it is not said.

@@ -7,35 +7,11 @@ use std::path::{Path, PathBuf};
 use super::lacking;
 use crate::agents::claude;
 use crate::failure::Explain;
+use crate::findings::{self, Check, Finding};
 use crate::git::Git;
 use crate::guardrails::{Facts, GuardrailSet, KernelSupport, Library, POLICY_FILE, SetName, Tier, compile};
 use crate::home::Home;
 use crate::spawn;
-
-/// How a check came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Finding {
-    /// As it should be.
-    Good,
-    /// To be known; nothing of the default set is missing.
-    Note,
-    /// The default set, or every run, needs it.
-    Bad,
-}
-
-/// One row.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Check {
-    /// A short name, for programs.
-    pub name: &'static str,
-    /// How it came out.
-    pub finding: Finding,
-    /// What was found.
-    pub sentence: String,
-    /// What to do about it.
-    pub remedy: Option<String>,
-}
 
 /// Everything that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -67,8 +43,7 @@ pub async fn doctor(home: Option<&Home>, claude: &OsStr) -> Report {
     let tried = tokio::task::spawn_blocking(move || hook(default.as_ref())).await;
     checks.extend(tried);
     checks.extend(sockets(places_of_sockets()));
-    let good = checks.iter().all(|check| check.finding != Finding::Bad);
-    Report { good, kernel, checks }
+    Report { good: findings::good(&checks), kernel, checks }
 }
 
 fn check(name: &'static str, finding: Finding, sentence: impl Into<String>, remedy: Option<&str>) -> Check {

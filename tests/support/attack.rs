@@ -6,6 +6,8 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::process::Child;
 
 use serde_json::Value;
 
@@ -45,8 +47,7 @@ fn open(case: Case, name: &str) -> Option<&'static str> {
     let (permissive, strict) = (case.tier == "permissive", case.tier == "strict");
     match what {
         "read-credential" | "read-other-project" if !strict => Some("reads what the user can read"),
-        "read-ssh-key" if permissive => Some("permissive has no rule about it"),
-        "read-checkout-env" if permissive => Some("permissive has no rule about it"),
+        "read-ssh-key" | "read-checkout-env" if permissive => Some("permissive has no rule about it"),
         "write-other-project" if permissive && case.place == Place::Native => {
             Some("a project that Worca has not seen is a folder like any other")
         }
@@ -55,6 +56,23 @@ fn open(case: Case, name: &str) -> Option<&'static str> {
         // Landlock has no rule for sockets that are files. A box holds none of anybody else.
         "socket-outside" => Some("no rule of this kernel holds it"),
         _ => None,
+    }
+}
+
+/// Reads what `worca run --json` prints to its end, does `begun` once when the agent has started, and gives all that was
+/// printed. The agent has called no tool by then.
+pub fn follow(child: &mut Child, mut begun: impl FnMut()) -> String {
+    let mut events = String::new();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    loop {
+        let start = events.len();
+        if lines.read_line(&mut events).unwrap() == 0 {
+            return events;
+        }
+        if events.get(start..).unwrap().contains("\"agent_started\"") {
+            assert!(!events.contains("\"tool_use\""), "too late: {events}");
+            begun();
+        }
     }
 }
 

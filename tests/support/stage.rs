@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use worca::agents::claude::{Event, Launch, Parser};
+use worca::agents::claude::{Event, Finish, Launch, Parser};
 use worca::guardrails::{Facts, Library, SetName, compile};
 use worca::secret::Secret;
 use worca::spawn::{self, AgentExit, SpawnError, SpawnRequest};
@@ -28,6 +28,27 @@ pub struct Done {
 }
 
 impl Done {
+    pub fn finish(&self) -> &Finish {
+        let last = self.events.iter().rev().find_map(|event| match event {
+            Event::Finished(finish) => Some(&**finish),
+            _ => None,
+        });
+        last.unwrap_or_else(|| panic!("no result: {:?} {}", self.events, self.stderr))
+    }
+    /// Of each tool call in order: its name and whether it went well.
+    pub fn calls(&self) -> Vec<(String, bool)> {
+        let result = |id: &str| {
+            self.events.iter().find_map(|event| match event {
+                Event::ToolResult { id: of, is_error, .. } if of == id => Some(!is_error),
+                _ => None,
+            })
+        };
+        let call = |event: &Event| match event {
+            Event::ToolUse { id, name, .. } => Some((name.clone(), result(id).unwrap_or(false))),
+            _ => None,
+        };
+        self.events.iter().filter_map(call).collect()
+    }
     /// Of each tool call in order: whether it went well, and the beginning of its answer.
     pub fn answers(&self) -> Vec<(bool, &str)> {
         let answer = |event| match event {
@@ -35,6 +56,9 @@ impl Done {
             _ => None,
         };
         self.events.iter().filter_map(answer).collect()
+    }
+    pub fn texts(&self) -> Vec<&str> {
+        self.answers().into_iter().map(|(_, text)| text).collect()
     }
     pub fn well(&self) -> Vec<bool> {
         self.answers().into_iter().map(|(well, _)| well).collect()
@@ -111,23 +135,25 @@ impl Stage {
         }
     }
     pub async fn go(&self, model: &Model, prompt: &str) -> Done {
-        self.started(self.launch(model, prompt).prepare().unwrap()).await.unwrap()
+        started(self.launch(model, prompt).prepare().unwrap()).await.unwrap()
     }
-    pub async fn started(&self, mut request: SpawnRequest) -> Result<Done, SpawnError> {
-        request.shim = Some(env!("CARGO_BIN_EXE_worca").into());
-        let parser = Parser::new(vec![Secret::new(PASS.into())]);
-        let mut agent = spawn::start(request).await?;
-        let work = async {
-            let mut events = Vec::new();
-            while let Some(line) = agent.next_line().await {
-                events.extend(parser.parse(&line));
-            }
-            (events, agent.wait().await)
-        };
-        let (events, exit) = tokio::time::timeout(3 * PATIENCE, work).await.expect("the agent ends");
-        let stderr = parser.scrub(&agent.stderr_tail());
-        Ok(Done { events, exit, stderr })
-    }
+}
+
+/// Starts the agent and hears it to its end.
+pub async fn started(mut request: SpawnRequest) -> Result<Done, SpawnError> {
+    request.shim = Some(env!("CARGO_BIN_EXE_worca").into());
+    let parser = Parser::new(vec![Secret::new(PASS.into())]);
+    let mut agent = spawn::start(request).await?;
+    let work = async {
+        let mut events = Vec::new();
+        while let Some(line) = agent.next_line().await {
+            events.extend(parser.parse(&line));
+        }
+        (events, agent.wait().await)
+    };
+    let (events, exit) = tokio::time::timeout(3 * PATIENCE, work).await.expect("the agent ends");
+    let stderr = parser.scrub(&agent.stderr_tail());
+    Ok(Done { events, exit, stderr })
 }
 
 pub fn claude() -> std::ffi::OsString {

@@ -1,11 +1,11 @@
 //! `worca container doctor`.
 
 use clap::Args;
-use console::style;
 
-use super::{print, print_json};
+use super::print_json;
+use crate::cli::text;
 use crate::container::verbs::Job;
-use crate::container::verbs::doctor::{Finding, doctor};
+use crate::container::verbs::doctor::doctor;
 use crate::failure::{Exit, Failure};
 
 /// Check everything that the box needs, and say what to do
@@ -24,17 +24,7 @@ pub(super) async fn run(job: &Job<'_>, args: DoctorArgs) -> Result<Exit, Failure
     if args.json {
         print_json(&report)?;
     } else {
-        for check in &report.checks {
-            let mark = match check.finding {
-                Finding::Good => style("ok  ").green(),
-                Finding::Note => style("note").cyan(),
-                Finding::Bad => style("BAD ").red().bold(),
-            };
-            print(&format!("{mark} {:10} {}", check.name, check.sentence))?;
-            if let Some(remedy) = &check.remedy {
-                print(&format!("                → {remedy}"))?;
-            }
-        }
+        text::print(&text::checks(&report.checks))?;
     }
     Ok(if report.good { Exit::Done } else { Exit::Failed })
 }

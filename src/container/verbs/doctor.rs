@@ -11,6 +11,7 @@ use crate::container::engine::discover::discover;
 use crate::container::engine::found::{FoundContainer, Health, State};
 use crate::container::port;
 use crate::failure::Failure;
+use crate::findings::{self, Check, Finding};
 
 /// How long a check inside the box may take.
 const LOOK: Duration = Duration::from_secs(10);
@@ -24,32 +25,6 @@ pub struct Report {
     pub good: bool,
     /// The checks, in order.
     pub checks: Vec<Check>,
-}
-
-/// One check.
-#[derive(Debug, Serialize)]
-pub struct Check {
-    /// What was checked, in one word.
-    pub name: &'static str,
-    /// What was found.
-    pub finding: Finding,
-    /// The same for a person.
-    pub sentence: String,
-    /// What to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remedy: Option<String>,
-}
-
-/// How a check ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Finding {
-    /// As it should be.
-    Good,
-    /// Worth knowing.
-    Note,
-    /// Something does not work.
-    Bad,
 }
 
 #[derive(Default)]
@@ -72,7 +47,7 @@ impl Checks {
         for remedy in self.0.iter_mut().filter_map(|check| check.remedy.as_mut()) {
             *remedy = boxes::named(remedy, name);
         }
-        Report { good: self.0.iter().all(|check| check.finding != Finding::Bad), checks: self.0 }
+        Report { good: findings::good(&self.0), checks: self.0 }
     }
 }
 

@@ -192,8 +192,10 @@ function drawReceipt(policy) {
   if (receipt.hook !== null && receipt.hook !== undefined) {
     tried.push({ what: "tool call", target: "a forbidden one, through the hook", outcome: receipt.hook ? "held" : "open" });
   }
-  const held = tried.filter((one) => one.outcome === "held").length;
-  byId("receipt-summary").textContent = `What was tried before the agent started: ${held} of ${tried.length} held`;
+  const count = (outcome) => tried.filter((one) => one.outcome === outcome).length;
+  const absent = count("absent") ? ` (${count("absent")} more not there to be tried)` : "";
+  byId("receipt-summary").textContent =
+    `What was tried before the agent started: ${count("held")} of ${tried.length - count("absent")} held${absent}`;
   byId("receipt-rows").replaceChildren(...tried.map((one) => {
     const row = element("tr");
     const outcome = element("td", "outcome", plain(one.outcome));

@@ -1,34 +1,16 @@
-use crate::guardrails::shell::{LineContext, Shell, judge_line};
-use crate::guardrails::{Denial, Verdict};
+use super::super::Shell;
+use super::super::windows::lines;
 
-fn verdict(line: &str, strict: bool) -> Option<Denial> {
-    let context = LineContext { rules: &[], deny_undecided: strict, host: Some(31337), path: &|_| None };
-    match judge_line(Shell::Cmd, line, &context) {
-        Verdict::Allow => None,
-        Verdict::Deny(denial) => Some(denial),
-    }
+fn verdict(line: &str, strict: bool) -> Option<crate::guardrails::Denial> {
+    lines::verdict(Shell::Cmd, line, strict)
 }
 
 fn denied(lines: &[&str], rule: &str) {
-    let wrong: Vec<String> = lines
-        .iter()
-        .filter_map(|line| match verdict(line, false) {
-            Some(denial) if denial.rule.to_string() == rule => None,
-            Some(denial) => Some(format!("{line}\n    by {}", denial.rule)),
-            None => Some(format!("{line}\n    allowed")),
-        })
-        .collect();
-    assert!(wrong.is_empty(), "not denied by {rule}:\n{}", wrong.join("\n"));
+    lines::denied(Shell::Cmd, lines, rule);
 }
 
 fn allowed(lines: &[&str]) {
-    let wrong: Vec<String> = lines
-        .iter()
-        .filter_map(|line| {
-            verdict(line, true).map(|denial| format!("{line}\n    {}: {}", denial.rule, denial.reason))
-        })
-        .collect();
-    assert!(wrong.is_empty(), "denied:\n{}", wrong.join("\n"));
+    lines::allowed(Shell::Cmd, lines, true);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //! way of any other program into the judge of bash, which knows programs by their arguments.
 
 mod ending;
+#[cfg(test)]
+pub(super) mod lines;
 mod shells;
 
 use super::limits::{LINE, WORD};
