@@ -94,6 +94,79 @@ id!(
     PassId, 'k', 16, "a pass id (`k` and sixteen characters)"
 );
 
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident, $longest:literal, $extra:pat, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Reads a name.
+            ///
+            /// # Errors
+            /// When the text has another form.
+            pub fn parse(text: &str) -> Result<Self, ParseIdError> {
+                let shaped = (1..=$longest).contains(&text.len())
+                    && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | $extra))
+                    && text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric());
+                if shaped {
+                    return Ok(Self(text.to_owned()));
+                }
+                Err(ParseIdError { what: $what, text: text.chars().take(60).collect() })
+            }
+            /// The text of it.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = ParseIdError;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::parse(text)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+name!(
+    /// Who causes a run and pays for it: up to 64 of `a-z`, `0-9`, `.`, `_`, `@`, `+`, `-`.
+    PersonId, 64, b'.' | b'_' | b'@' | b'+' | b'-',
+    "a person's name (1 to 64 of `a-z`, `0-9`, `.`, `_`, `@`, `+`, `-`)"
+);
+name!(
+    /// A step of a run: up to 32 of `a-z`, `0-9`, `-`.
+    StepName, 32, b'-', "the name of a step (1 to 32 of `a-z`, `0-9`, `-`)"
+);
+
+impl PersonId {
+    /// Who pays while nobody signs in.
+    pub fn local() -> Self {
+        Self("local".into())
+    }
+}
+
+impl StepName {
+    /// The one step of a run that follows no workflow.
+    pub fn work() -> Self {
+        Self("work".into())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,5 +178,16 @@ mod tests {
         for text in ["", "r", "r123", "../../etc/passwd", "rABCDEFGHJK", "s0123456789", "r01234567890"] {
             assert!(RunId::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_name_is_short_and_plain() {
+        for text in ["local", "ada.l@example.com", "0", "a+b_c"] {
+            assert_eq!(PersonId::parse(text).unwrap().as_str(), text);
+        }
+        for text in ["", ".a", "-x", "Ada", "a b", "a/b", "ü", &"a".repeat(65)] {
+            assert!(PersonId::parse(text).is_err(), "{text}");
+        }
+        assert!(StepName::parse("review-2").is_ok() && StepName::parse("a.b").is_err());
     }
 }

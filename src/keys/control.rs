@@ -17,7 +17,7 @@ use super::rehearsal;
 use super::serve::Shared;
 use super::slot::{Slot, Upstream};
 use super::wire::{
-    MintAnswer, MintRequest, Refusal, RefusalBody, RenewRequest, Renewed, SlotStatus, Status, code,
+    MintAnswer, MintRequest, Refusal, RefusalBody, RenewRequest, Renewed, Scenario, SlotStatus, Status, code,
 };
 use crate::ids::PassId;
 use crate::secret::Secret;
@@ -59,7 +59,7 @@ pub(super) async fn answer(shared: &Shared, request: Request<Incoming>) -> Respo
         (&Method::POST, "/control/passes/renew") => match read::<RenewRequest>(request).await {
             Ok(wanted) => {
                 let (alive, gone) = shared.passes.renew(&wanted.ids);
-                answer::value(StatusCode::OK, &Renewed { alive, gone })
+                answer::value(StatusCode::OK, &Renewed { alive, gone, warnings: Vec::new() })
             }
             Err(refusal) => refusal,
         },
@@ -81,7 +81,15 @@ async fn mint(shared: &Shared, wanted: MintRequest) -> Response<Reply> {
         let message = format!("there is no slot `{}`", wanted.slot);
         return refuse(StatusCode::NOT_FOUND, code::UNKNOWN_SLOT, &message);
     };
-    if let Err((word, message)) = playable(slot, wanted.scenario.as_deref()) {
+    let scenario = match wanted.scenario {
+        Some(Scenario::Named(name)) => Some(name),
+        Some(Scenario::Text(_)) => {
+            let message = "this service plays its own scenarios alone";
+            return refuse(StatusCode::BAD_REQUEST, code::UNKNOWN_SCENARIO, message);
+        }
+        None => None,
+    };
+    if let Err((word, message)) = playable(slot, scenario.as_deref()) {
         return refuse(StatusCode::BAD_REQUEST, word, &message);
     }
     if let Err(why) = shared.ready(slot).await {
@@ -91,7 +99,7 @@ async fn mint(shared: &Shared, wanted: MintRequest) -> Response<Reply> {
         };
         return refuse(StatusCode::CONFLICT, word, &why.to_string());
     }
-    let bond = Bond { run: wanted.run, spawn: wanted.spawn, slot: wanted.slot, scenario: wanted.scenario };
+    let bond = Bond { run: wanted.run, spawn: wanted.spawn, slot: wanted.slot, scenario };
     match shared.passes.mint(bond) {
         Ok((live, pass)) => {
             let bond = &live.bond;

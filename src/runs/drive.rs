@@ -11,9 +11,10 @@ use super::worktree::Worktree;
 use super::{Cause, GRACE, Inner};
 use crate::agents::claude::{self, Finish, Parser};
 use crate::events::{Event, RunStatus, cut};
-use crate::ids::SpawnId;
+use crate::ids::{PersonId, SpawnId, StepName};
 use crate::keys::client::{MintRequest, Minted};
 use crate::keys::slot::{Choice, SlotName};
+use crate::keys::wire::Scenario;
 use crate::spawn::{Agent, Stopper};
 use crate::store::{NewSpawn, Run, StoreError};
 
@@ -78,9 +79,13 @@ impl Inner {
         let spawn = SpawnId::random();
         let wanted = MintRequest {
             run: run.id.clone(),
+            step: StepName::work(),
             spawn: spawn.clone(),
+            person: PersonId::local(),
             slot: choice.slot.clone(),
-            scenario: choice.scenario,
+            models: Vec::new(),
+            cap: None,
+            scenario: choice.scenario.map(Scenario::Named),
         };
         let minted = match self.settings.keys.mint(&wanted).await {
             Ok(minted) => minted,

@@ -23,12 +23,13 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use worca::ids::{RunId, SpawnId};
+use worca::ids::{PersonId, RunId, SpawnId, StepName};
 use worca::keys::client::{KeysClient, MintRequest, Minted};
 use worca::keys::credential::Kind;
 use worca::keys::serve::{Limits, Service, Settings};
 use worca::keys::slot::{Choice, Origin, SlotName};
 use worca::keys::vault::{Vault, VaultKey};
+use worca::keys::wire::Scenario;
 use worca::secret::Secret;
 
 /// The longest that anything is waited for; far above what it takes, also on a busy machine.
@@ -144,9 +145,13 @@ pub fn wanted(model: Option<&str>) -> MintRequest {
     let choice = Choice::for_model(model);
     MintRequest {
         run: RunId::random(),
+        step: StepName::work(),
         spawn: SpawnId::random(),
+        person: PersonId::local(),
         slot: choice.slot,
-        scenario: choice.scenario,
+        models: Vec::new(),
+        cap: None,
+        scenario: choice.scenario.map(Scenario::Named),
     }
 }
 

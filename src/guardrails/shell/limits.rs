@@ -13,8 +13,10 @@ pub(super) const MAX_JUDGED: u32 = 120;
 pub(super) const MAX_WORDS: usize = 512;
 /// In how many ways a command is tried whose words can have several values.
 pub(super) const MAX_WAYS: usize = 24;
-/// What a command costs beside its characters.
-pub(super) const COMMAND: usize = 48;
+/// What it costs to read a command, beside its characters: mostly the memory that it takes.
+pub(super) const READ: usize = 16;
+/// What it costs to judge one, beside its characters.
+pub(super) const COMMAND: usize = 32;
 /// What a line in a line costs beside its characters, and a command of Windows' shells.
 pub(super) const LINE: usize = 100;
 /// What a word of a command of Windows' shells costs.

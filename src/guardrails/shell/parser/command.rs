@@ -1,5 +1,6 @@
 //! Lists, pipelines and simple commands.
 
+use super::super::limits::READ;
 use super::super::syntax::{Assign, Kind, Node, PART, Pipeline, Redirect, RedirectKind, Script, Value, Word};
 use super::{Parsed, Parser, is_name, is_name_start};
 
@@ -176,6 +177,7 @@ impl Parser<'_> {
     }
 
     fn simple(&mut self) -> Parsed<(Kind, Vec<Redirect>)> {
+        self.budget.spend(READ)?;
         let (mut assigns, mut words, mut redirects) = (Vec::new(), Vec::<Word>::new(), Vec::new());
         loop {
             self.blanks()?;
