@@ -211,7 +211,7 @@ impl Line {
         let body = self.buffer.get(from..self.filled).unwrap_or_default();
         match &mut self.rest {
             Rest::Bytes(left) => {
-                *left = left.checked_sub(body.len()).ok_or_else(|| fault("too much came"))?
+                *left = left.checked_sub(body.len()).ok_or_else(|| fault("too much came"))?;
             }
             Rest::Chunks(chunks) => chunks.push(body)?,
             Rest::Close => {}

@@ -103,7 +103,7 @@ async fn talk(mut stream: TcpStream, answers: &Answers) -> std::io::Result<()> {
             stream.write_all(&[answers.head.as_slice(), first].concat()).await?;
             if hold {
                 // Until the other side has gone.
-                stream.read(&mut [0]).await?;
+                while stream.read(&mut [0]).await? > 0 {}
                 return Ok(());
             }
             if pause {
