@@ -5,6 +5,7 @@
 //! answer, a log line, a `Debug` print or a file that is not sealed.
 
 mod answer;
+mod books;
 pub mod client;
 mod control;
 pub mod credential;
