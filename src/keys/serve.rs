@@ -12,9 +12,11 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::books::{Books, BooksError};
 use super::control::ControlSecret;
 use super::credential::Credential;
 use super::keyring::{Keyring, NotReady};
+use super::meter::{Prices, ReadPricesError};
 use super::pass::Passes;
 use super::secret_file::{self, ReadSecretError};
 use super::slot::{Origin, Slot, Slots, Upstream};
@@ -76,6 +78,8 @@ pub struct Settings {
     pub vault_key_file: PathBuf,
     /// Where the `anthropic` slot goes.
     pub anthropic: Origin,
+    /// A price table of the person's own, which comes before the built-in one.
+    pub prices: Option<PathBuf>,
     /// Its limits.
     pub limits: Limits,
 }
@@ -98,6 +102,12 @@ pub enum ServeError {
     /// The vault.
     #[error(transparent)]
     Vault(#[from] VaultError),
+    /// The prices.
+    #[error(transparent)]
+    Prices(#[from] ReadPricesError),
+    /// The books.
+    #[error(transparent)]
+    Books(#[from] BooksError),
     /// The address.
     #[error("the key service cannot listen on `{address}`")]
     Listen {
@@ -120,6 +130,8 @@ impl Explain for ServeError {
             Self::ShortControl(_) => "control-secret-short",
             Self::VaultKey(error) => error.code(),
             Self::Vault(error) => error.code(),
+            Self::Prices(error) => error.code(),
+            Self::Books(error) => error.code(),
             Self::Listen { .. } => "listen",
             Self::Task => "task",
         }
@@ -129,6 +141,8 @@ impl Explain for ServeError {
             Self::Control(error) => error.hint(),
             Self::VaultKey(error) => error.hint(),
             Self::Vault(error) => error.hint(),
+            Self::Prices(error) => error.hint(),
+            Self::Books(error) => error.hint(),
             Self::ShortControl(_) => Some("`worca container up` writes one that is long enough".into()),
             Self::Listen { .. } => Some("choose another address with `--listen`".into()),
             Self::Harden(_) | Self::Task => None,
@@ -140,6 +154,8 @@ impl Explain for ServeError {
             Self::Control(error) => error.exit(),
             Self::VaultKey(error) => error.exit(),
             Self::Vault(error) => error.exit(),
+            Self::Prices(error) => error.exit(),
+            Self::Books(error) => error.exit(),
             Self::Listen { .. } | Self::Task => Exit::Failed,
         }
     }
@@ -151,6 +167,7 @@ pub(super) struct Shared {
     pub(super) slots: Slots,
     pub(super) passes: Passes,
     pub(super) keyring: Keyring,
+    pub(super) books: Arc<Books>,
     pub(super) control: ControlSecret,
     pub(super) client: Option<UpstreamClient>,
 }
@@ -185,9 +202,11 @@ impl Service {
             return Err(ServeError::ShortControl(settings.control_file));
         }
         let (data, key_file) = (settings.data, settings.vault_key_file);
-        let vault = tokio::task::spawn_blocking(move || {
-            let key = VaultKey::read(&key_file)?;
-            Ok::<_, ServeError>(Vault::open(&data, key)?)
+        let prices = settings.prices;
+        let (vault, books) = tokio::task::spawn_blocking(move || {
+            let prices = Prices::read(prices.as_deref())?;
+            let vault = Vault::open(&data, VaultKey::read(&key_file)?)?;
+            Ok::<_, ServeError>((vault, Books::open(&data, prices)?))
         })
         .await
         .map_err(|_| ServeError::Task)??;
@@ -204,6 +223,7 @@ impl Service {
             slots: Slots::built_in(settings.anthropic),
             passes: Passes::new(settings.limits.lease, settings.limits.passes),
             keyring: Keyring::new(vault, tasks.clone()),
+            books: Arc::new(books),
             control: ControlSecret::new(&control),
             client,
             limits: settings.limits,

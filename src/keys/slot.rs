@@ -180,6 +180,10 @@ pub enum Ask {
 }
 
 impl Ask {
+    /// Whether a provider takes money for it.
+    pub fn costs(self) -> bool {
+        matches!(self, Self::Messages)
+    }
     /// What `method` on `path` asks for. The path is compared byte for byte, so nothing that would have to
     /// be normalised first (`//`, `..`, `%2f`) is ever taken.
     pub fn of(method: &Method, path: &str) -> Option<Self> {

@@ -104,6 +104,7 @@ impl Place {
             control_file: self.control(),
             vault_key_file: self.vault_key(),
             anthropic,
+            prices: None,
             limits,
         }
     }

@@ -41,12 +41,6 @@ impl Sum {
     }
 }
 
-fn number(limit: Amount) -> u64 {
-    match limit {
-        Amount::UsdMicros(number) | Amount::Tokens(number) => number,
-    }
-}
-
 /// The day and the month (UTC) that a moment lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Today {
@@ -237,11 +231,11 @@ impl Ledger {
             if money && price == Price::Unknown {
                 return Verdict::Unpriced(reached());
             }
-            if spent >= number(limit) {
+            if spent >= limit.value() {
                 return Verdict::Spent(reached());
             }
             let together = spent.saturating_add(promised).saturating_add(need.like(limit));
-            waits |= together > number(limit) && promised > 0;
+            waits |= together > limit.value() && promised > 0;
         }
         if waits {
             return Verdict::Wait;
@@ -272,7 +266,7 @@ impl Ledger {
         let reached = scopes.iter().enumerate().filter_map(|(place, scope)| {
             let limit = self.limit(scope, payer.cap)?;
             let spent = self.account(scope).spent.like(limit);
-            let over = u128::from(spent) * 5 >= u128::from(number(limit)) * u128::from(fifths);
+            let over = u128::from(spent) * 5 >= u128::from(limit.value()) * u128::from(fifths);
             over.then(|| (place, Reached { cap: scope.to_string(), spent, limit }))
         });
         reached.collect()

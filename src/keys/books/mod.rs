@@ -344,29 +344,36 @@ impl Call {
 
     /// More is known of it.
     pub(super) fn saw(&mut self, counted: &Counted) {
+        self.learn(counted);
         let Some((cell, _)) = &mut self.open else { return };
-        let renamed = counted.model.is_some() && counted.model.as_deref() != self.owner.answered.as_deref();
-        self.state.counted = Counted { model: None, ..*counted };
-        let mut written = Ok(());
-        if renamed {
-            self.owner.answered = counted.model.as_deref().map(journal::short);
-            written = self.books.journal.rename(cell, &self.owner);
-        }
-        written = written.and_then(|()| self.books.journal.note(cell, self.owner.number, &self.state));
-        if let Err(error) = written {
+        if let Err(error) = self.books.journal.note(cell, self.owner.number, &self.state) {
             tracing::error!(%error, call = self.owner.number, "what a call has used could not be written down");
         }
     }
 
-    /// It has ended like this, and has used what was last seen.
-    pub(super) fn end(mut self, how: How) {
+    /// It has ended like this, and has used this.
+    pub(super) fn end(mut self, counted: &Counted, how: How) {
+        self.learn(counted);
         self.finish(how);
     }
 
     /// It has ended before anything was answered that costs.
-    pub(super) fn fail(mut self) {
-        self.state.counted = Counted::default();
-        self.finish(How::Failed);
+    pub(super) fn fail(self) {
+        self.end(&Counted::default(), How::Failed);
+    }
+
+    fn learn(&mut self, counted: &Counted) {
+        self.state.counted = Counted { model: None, ..*counted };
+        let named = counted.model.as_deref();
+        if named.is_none() || named == self.owner.answered.as_deref() {
+            return;
+        }
+        self.owner.answered = named.map(journal::short);
+        if let Some((cell, _)) = &self.open
+            && let Err(error) = self.books.journal.rename(cell, &self.owner)
+        {
+            tracing::error!(%error, call = self.owner.number, "the model of a call could not be written down");
+        }
     }
 
     fn finish(&mut self, how: How) {

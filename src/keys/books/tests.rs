@@ -49,8 +49,7 @@ async fn what_ends_is_booked_with_its_price_and_asked_again_says_the_same() {
     let live = live(SlotName::anthropic(), None);
     let mut call = books.begin(&live, &asked("dear", 10), false).await.unwrap();
     call.saw(&counted("dear", 5, 1));
-    call.saw(&counted("dear", 5, 3));
-    call.end(How::Whole);
+    call.end(&counted("dear", 5, 3), How::Whole);
     books.begin(&live, &asked("dear", 10), false).await.unwrap().fail();
     let mut cut = books.begin(&live, &asked("new", 10), false).await.unwrap();
     cut.saw(&Counted { estimated: true, ..counted("new", 7, 2) });
@@ -77,7 +76,7 @@ async fn calls_that_stand_in_the_journal_at_a_start_are_booked_once() {
     open.saw(&counted("dear", 4, 6));
     // What a service that is killed leaves is the file as it is at that moment.
     let journal = std::fs::read(folder.path().join(JOURNAL)).unwrap();
-    open.end(How::Whole);
+    open.end(&counted("dear", 4, 6), How::Whole);
     drop(before);
     let of_run = |books: Arc<Books>, run: RunId| async move {
         let query = UsageQuery { run: Some(run), ..UsageQuery::default() };
@@ -107,9 +106,8 @@ async fn a_cap_ends_what_it_is_for_and_is_kept() {
     books.change_caps(vec![(scope.clone(), Amount::Tokens(9))], vec![]).await.unwrap();
     let live = live(SlotName::rehearsal(), Some(Amount::UsdMicros(1)));
     books.open_run(&live.bond.run).await.unwrap();
-    let mut call = books.begin(&live, &asked("any", 10), true).await.unwrap();
-    call.saw(&counted("any", 4, 5));
-    call.end(How::Whole);
+    let call = books.begin(&live, &asked("any", 10), true).await.unwrap();
+    call.end(&counted("any", 4, 5), How::Whole);
     let refused = books.begin(&live, &asked("any", 10), true).await.err().unwrap();
     let Refusal::Spent(reached) = &refused else { panic!("{refused:?}") };
     assert_eq!((reached.cap.as_str(), reached.spent), ("the month's budget of slot rehearsal", 9));
@@ -135,9 +133,7 @@ async fn who_waits_for_room_gets_it_when_another_call_ends_or_a_cap_is_raised() 
     let first = books.begin(&live, &asked("any", 90), true).await.unwrap();
     let waiter = || {
         let (books, live) = (books.clone(), live.clone());
-        tokio::spawn(async move {
-            books.begin(&live, &asked("any", 90), true).await.map(|call| call.end(How::Whole))
-        })
+        tokio::spawn(async move { books.begin(&live, &asked("any", 90), true).await.map(Call::fail) })
     };
     let waiting = waiter();
     tokio::task::yield_now().await;
@@ -158,9 +154,8 @@ async fn usage_is_added_up_by_what_is_asked_and_by_nothing_that_calls_do_not_hav
     let books = books(folder.path());
     let passes = [live(SlotName::anthropic(), None), live(SlotName::rehearsal(), None)];
     for live in &passes {
-        let mut call = books.begin(live, &asked("dear", 10), false).await.unwrap();
-        call.saw(&counted("dear", 1, 1));
-        call.end(How::Whole);
+        let call = books.begin(live, &asked("dear", 10), false).await.unwrap();
+        call.end(&counted("dear", 1, 1), How::Whole);
     }
     let ask = |by: &str| {
         let query = UsageQuery { by: by.into(), ..UsageQuery::default() };

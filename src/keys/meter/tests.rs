@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::scan::{ITEM, Scalar, Scan};
+use super::watch::Failure;
 use super::*;
 
 /// A stream of the Messages API, with what a careless reader trips over.
@@ -270,7 +271,6 @@ fn scanned(pieces: &[&[u8]]) -> (Vec<String>, bool) {
         seen.push(format!("{}={scalar}", path.join(".")));
     };
     pieces.iter().for_each(|piece| scan.push(piece, &mut note));
-    scan.finish(&mut note);
     (seen, scan.is_done())
 }
 
@@ -310,7 +310,9 @@ proptest! {
     ) {
         let text = parts.concat();
         let (seen, done) = scanned(&[text.as_bytes()]);
-        prop_assert_eq!(done, serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{}", text);
+        // A number at the top has no end of its own, and is no request and no answer either.
+        let whole = serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|value| !value.is_number() || text.ends_with(char::is_whitespace));
+        prop_assert_eq!(done, whole, "{}", text);
         prop_assert_eq!(scanned(&cut(text.as_bytes(), &cuts)), (seen, done));
     }
 
