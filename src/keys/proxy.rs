@@ -20,7 +20,7 @@ use super::headers;
 use super::pass::{Dead, Live, PREFIX};
 use super::rehearsal;
 use super::serve::{Limits, Shared};
-use super::slot::{Ask, Slot, Upstream};
+use super::slot::{Ask, Endpoint, Slot, Upstream};
 use super::transfer::{Download, Fault, Note, Upload};
 
 /// How much of a refused body is still read, so that the caller gets to see the refusal.
@@ -48,7 +48,7 @@ pub(super) async fn answer(
     };
     holder(&live);
     let plain = request.uri().authority().is_none() && request.uri().scheme().is_none();
-    let Some(ask) = Ask::of(request.method(), path).filter(|_| plain) else {
+    let Some(ask) = Ask::of(&slot.apis, request.method(), path).filter(|_| plain) else {
         tracing::warn!(pass = %live.id, run = %live.bond.run, slot = %slot.name, "a request for what the slot does not offer was refused");
         return answer::not_found();
     };
@@ -57,7 +57,7 @@ pub(super) async fn answer(
     }
     match &slot.upstream {
         Upstream::Rehearsal => rehearsal::answer(request, &live, ask).await,
-        Upstream::Provider(_) => forward(shared, request, &live, slot).await,
+        Upstream::Provider(_) | Upstream::Unset => forward(shared, request, &live, slot).await,
     }
 }
 
@@ -123,11 +123,12 @@ async fn forward(
     slot: &Slot,
 ) -> Response<Reply> {
     let began = Instant::now();
-    let (credential, client) = match (shared.ready(slot).await, &shared.client) {
-        (Ok(Some(credential)), Some(client)) => (credential, client),
-        (found, _) => {
+    let ready = shared.ready(slot, &live.bond.person).await;
+    let (credential, endpoint, client) = match (ready, slot.endpoint(), &shared.client) {
+        (Ok(credential), Some(endpoint), Some(client)) => (credential, endpoint, client),
+        (found, _, _) => {
             let why = found.err().map(|why| why.to_string()).unwrap_or_default();
-            tracing::warn!(pass = %live.id, slot = %slot.name, why, "a request was refused because the slot has no key to use");
+            tracing::warn!(pass = %live.id, slot = %slot.name, why, "a request was refused because the slot cannot be used");
             let message =
                 format!("worca: slot `{}` cannot be used: {why}; see `worca container login`", slot.name);
             return answer::error(StatusCode::FORBIDDEN, "permission_error", &message);
@@ -138,17 +139,20 @@ async fn forward(
         let waits = request.headers().contains_key(EXPECT);
         return refuse_large(limits, request.into_body(), waits).await;
     }
-    let Some(upstream) = upstream_uri(&credential, slot, request.uri()) else { return answer::not_found() };
+    let credential = credential.as_deref();
+    let Some(upstream) = upstream_uri(endpoint, slot, request.uri()) else { return answer::not_found() };
     let (parts, body) = request.into_parts();
     let (upload, rest) = Upload::new(body, limits.body, limits.idle);
     let mut outward = Request::new(upload);
     *outward.method_mut() = parts.method;
     *outward.uri_mut() = upstream;
-    *outward.headers_mut() = headers::outward(&parts.headers, &credential);
-    shared.keyring.used(&slot.name);
+    *outward.headers_mut() = headers::outward(&parts.headers, credential);
+    if credential.is_some() {
+        shared.keyring.used(&slot.name, &live.bond.person);
+    }
     let answered = tokio::time::timeout(limits.head, client.request(outward)).await;
     match answered {
-        Ok(Ok(response)) => pass_back(response, &credential, slot, live, limits, began),
+        Ok(Ok(response)) => pass_back(response, credential, slot, live, limits, began),
         Ok(Err(error)) => match rest.take() {
             Some((Fault::TooLarge, body)) => refuse_large(limits, body, false).await,
             Some((Fault::Idle, _)) => answer::error(
@@ -176,16 +180,16 @@ async fn forward(
     }
 }
 
-/// The slot's origin with the path and query as they came. The path was compared with the list before.
-fn upstream_uri(credential: &Credential, slot: &Slot, asked: &Uri) -> Option<Uri> {
+/// The slot's endpoint with the path and query as they came. The path was compared with the list before.
+fn upstream_uri(endpoint: &Endpoint, slot: &Slot, asked: &Uri) -> Option<Uri> {
     let whole = asked.path_and_query()?.as_str();
     let rest = whole.strip_prefix('/')?.strip_prefix(slot.name.as_str())?;
-    Uri::try_from(format!("{}{rest}", credential.origin)).ok()
+    Uri::try_from(format!("{endpoint}{rest}")).ok()
 }
 
 fn pass_back(
     response: Response<Incoming>,
-    credential: &Credential,
+    credential: Option<&Credential>,
     slot: &Slot,
     live: &Live,
     limits: &Limits,
@@ -216,7 +220,7 @@ fn pass_back(
     }
     let failed = status.is_client_error() || status.is_server_error();
     let events = parts.headers.get(CONTENT_TYPE).is_some_and(is_event_stream);
-    let needle = failed.then(|| credential.needle());
+    let needle = credential.filter(|_| failed).map(Credential::needle);
     let note =
         Note { pass: live.id.to_string(), run: live.bond.run.to_string(), status: status.as_u16(), began };
     let mut back = Response::new(Download::new(body, limits.idle, events, needle, note).boxed_unsync());

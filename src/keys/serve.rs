@@ -17,10 +17,11 @@ use super::credential::Credential;
 use super::keyring::{Keyring, NotReady};
 use super::pass::Passes;
 use super::secret_file::{self, ReadSecretError};
-use super::slot::{Origin, Slot, Slots, Upstream};
+use super::slot::{Origin, ReadSlotsError, Slot, Slots, Upstream};
 use super::upstream::{self, UpstreamClient};
 use super::vault::{ReadVaultKeyError, Vault, VaultError, VaultKey};
 use crate::failure::{Exit, Explain};
+use crate::ids::PersonId;
 
 /// The shortest control secret that is taken, in characters.
 const SHORTEST_CONTROL: usize = 32;
@@ -74,8 +75,10 @@ pub struct Settings {
     pub control_file: PathBuf,
     /// The file with the vault key.
     pub vault_key_file: PathBuf,
-    /// Where the `anthropic` slot goes.
-    pub anthropic: Origin,
+    /// The slots file, when there is one.
+    pub slots_file: Option<PathBuf>,
+    /// Where the `anthropic` slot goes, whatever the slots file says.
+    pub anthropic: Option<Origin>,
     /// Its limits.
     pub limits: Limits,
 }
@@ -98,6 +101,9 @@ pub enum ServeError {
     /// The vault.
     #[error(transparent)]
     Vault(#[from] VaultError),
+    /// The slots file.
+    #[error(transparent)]
+    Slots(#[from] ReadSlotsError),
     /// The address.
     #[error("the key service cannot listen on `{address}`")]
     Listen {
@@ -120,6 +126,7 @@ impl Explain for ServeError {
             Self::ShortControl(_) => "control-secret-short",
             Self::VaultKey(error) => error.code(),
             Self::Vault(error) => error.code(),
+            Self::Slots(error) => error.code(),
             Self::Listen { .. } => "listen",
             Self::Task => "task",
         }
@@ -129,6 +136,7 @@ impl Explain for ServeError {
             Self::Control(error) => error.hint(),
             Self::VaultKey(error) => error.hint(),
             Self::Vault(error) => error.hint(),
+            Self::Slots(error) => error.hint(),
             Self::ShortControl(_) => Some("`worca container up` writes one that is long enough".into()),
             Self::Listen { .. } => Some("choose another address with `--listen`".into()),
             Self::Harden(_) | Self::Task => None,
@@ -140,6 +148,7 @@ impl Explain for ServeError {
             Self::Control(error) => error.exit(),
             Self::VaultKey(error) => error.exit(),
             Self::Vault(error) => error.exit(),
+            Self::Slots(error) => error.exit(),
             Self::Listen { .. } | Self::Task => Exit::Failed,
         }
     }
@@ -156,12 +165,20 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The credential that a slot would use now; `None` for one that needs none.
-    pub(super) async fn ready(&self, slot: &Slot) -> Result<Option<Arc<Credential>>, NotReady> {
-        if matches!(slot.upstream, Upstream::Provider(_)) && self.client.is_none() {
-            return Err(NotReady::NoRoots);
+    /// The credential that a slot would use now for this person; `None` for a slot that needs none.
+    pub(super) async fn ready(
+        &self,
+        slot: &Slot,
+        person: &PersonId,
+    ) -> Result<Option<Arc<Credential>>, NotReady> {
+        match &slot.upstream {
+            Upstream::Unset => {
+                let file = self.slots.file().map(str::to_owned);
+                Err(NotReady::NoPlace { slot: slot.name.clone(), file })
+            }
+            Upstream::Provider(_) if self.client.is_none() => Err(NotReady::NoRoots),
+            Upstream::Provider(_) | Upstream::Rehearsal => self.keyring.credential(slot, person).await,
         }
-        self.keyring.credential(slot).await
     }
 }
 
@@ -185,9 +202,11 @@ impl Service {
             return Err(ServeError::ShortControl(settings.control_file));
         }
         let (data, key_file) = (settings.data, settings.vault_key_file);
-        let vault = tokio::task::spawn_blocking(move || {
+        let (slots_file, anthropic) = (settings.slots_file, settings.anthropic);
+        let (slots, vault) = tokio::task::spawn_blocking(move || {
+            let slots = Slots::read(slots_file.as_deref(), anthropic)?;
             let key = VaultKey::read(&key_file)?;
-            Ok::<_, ServeError>(Vault::open(&data, key)?)
+            Ok::<_, ServeError>((slots, Vault::open(&data, key)?))
         })
         .await
         .map_err(|_| ServeError::Task)??;
@@ -201,7 +220,7 @@ impl Service {
         let address = listener.local_addr().map_err(listen)?;
         let tasks = TaskTracker::new();
         let shared = Arc::new(Shared {
-            slots: Slots::built_in(settings.anthropic),
+            slots,
             passes: Passes::new(settings.limits.lease, settings.limits.passes),
             keyring: Keyring::new(vault, tasks.clone()),
             control: ControlSecret::new(&control),

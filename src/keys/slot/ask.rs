@@ -145,8 +145,16 @@ mod tests {
     #[test]
     fn a_slot_offers_the_paths_of_the_apis_that_it_speaks_and_no_others() {
         for (api, theirs, others) in [
-            (Api::Anthropic, ["/v1/messages", "/v1/messages/count_tokens"], ["/v1/chat/completions", "/v1/responses"]),
-            (Api::Openai, ["/v1/chat/completions", "/v1/responses"], ["/v1/messages", "/v1/messages/count_tokens"]),
+            (
+                Api::Anthropic,
+                ["/v1/messages", "/v1/messages/count_tokens"],
+                ["/v1/chat/completions", "/v1/responses"],
+            ),
+            (
+                Api::Openai,
+                ["/v1/chat/completions", "/v1/responses"],
+                ["/v1/messages", "/v1/messages/count_tokens"],
+            ),
         ] {
             for path in theirs {
                 assert!(ask(&[api], "POST", path).is_some(), "{api} {path}");

@@ -10,7 +10,7 @@ pub const DEFAULT_SCENARIO: &str = "hello";
 pub struct Choice {
     /// The slot.
     pub slot: SlotName,
-    /// The model as the slot's provider names it; `None` leaves it to the agent program.
+    /// The model as the slot's provider names it; `None` leaves it to the agent program. Of a rehearsal, the whole text.
     pub model: Option<String>,
     /// The scenario, for the rehearsal slot alone; a file's path when it begins with `./`, `../` or `/`.
     pub scenario: Option<String>,
@@ -34,7 +34,7 @@ impl Choice {
         let rest = rest.filter(|rest| !rest.is_empty()).map(str::to_owned);
         if slot == SlotName::rehearsal() {
             let scenario = Some(rest.unwrap_or_else(|| DEFAULT_SCENARIO.to_owned()));
-            return Ok(Self { slot, model: None, scenario });
+            return Ok(Self { slot, model: Some(text.to_owned()), scenario });
         }
         Ok(Self { slot, model: rest, scenario: None })
     }
@@ -52,10 +52,10 @@ mod tests {
             ("anthropic/claude-x", "anthropic", Some("claude-x"), None),
             ("openrouter/anthropic/claude-x", "openrouter", Some("anthropic/claude-x"), None),
             ("local/", "local", None, None),
-            ("rehearsal", "rehearsal", None, Some("hello")),
-            ("rehearsal/slow", "rehearsal", None, Some("slow")),
-            ("rehearsal/./mine/x.yaml", "rehearsal", None, Some("./mine/x.yaml")),
-            ("rehearsal//home/x.yaml", "rehearsal", None, Some("/home/x.yaml")),
+            ("rehearsal", "rehearsal", Some("rehearsal"), Some("hello")),
+            ("rehearsal/slow", "rehearsal", Some("rehearsal/slow"), Some("slow")),
+            ("rehearsal/./mine/x.yaml", "rehearsal", Some("rehearsal/./mine/x.yaml"), Some("./mine/x.yaml")),
+            ("rehearsal//home/x.yaml", "rehearsal", Some("rehearsal//home/x.yaml"), Some("/home/x.yaml")),
         ] {
             let choice = Choice::for_model(Some(text)).unwrap();
             let found = (choice.slot.as_str(), choice.model.as_deref(), choice.scenario.as_deref());

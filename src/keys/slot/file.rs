@@ -9,15 +9,15 @@
 //!         auth: bearer               # or x-api-key, or none
 //!         plain: true                # take http:// beyond this machine
 
-use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{Deserializer, IntoDeserializer as _, SeqAccess, Visitor};
+use serde::de::{Deserializer, IntoDeserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Spanned};
 
-use super::{Api, Auth, Endpoint, Origin, Slot, SlotName, Slots, Upstream};
+use super::{Api, Auth, Endpoint, Origin, ParseOriginError, Slot, SlotName, Slots, Upstream};
 use crate::failure::{Exit, Explain};
 
 /// The version of the format that this program reads.
@@ -78,7 +78,31 @@ impl Explain for ReadSlotsError {
 struct File {
     version: Spanned<u32>,
     #[serde(default)]
-    slots: BTreeMap<Spanned<String>, FileSlot>,
+    slots: Written,
+}
+
+/// Names and what they stand for, in the file's order; each name with its place.
+#[derive(Default)]
+struct Written(Vec<(Spanned<String>, FileSlot)>);
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Written;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("slots by their names")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Written, A::Error> {
+                let mut written = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    written.push(entry);
+                }
+                Ok(Written(written))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
 }
 
 #[derive(Deserialize)]
@@ -128,14 +152,12 @@ impl Slots {
         if let Some(path) = file {
             let name = path.display().to_string();
             let failed = |cause| ReadSlotsError::Read { file: name.clone(), cause };
-            if std::fs::metadata(path).map_err(failed)?.len() > MOST_BYTES {
-                return Err(ReadSlotsError::Large(name));
-            }
-            let text = std::fs::read_to_string(path).map_err(failed)?;
+            let text = read(path).map_err(failed)?.ok_or_else(|| ReadSlotsError::Large(name.clone()))?;
             slots.add(&text, &name)?;
+            slots.file = Some(name);
         }
         if let (Some(origin), Some(slot)) =
-            (anthropic, slots.0.iter_mut().find(|slot| slot.name == SlotName::anthropic()))
+            (anthropic, slots.all.iter_mut().find(|slot| slot.name == SlotName::anthropic()))
         {
             slot.upstream = Upstream::Provider(origin.into());
         }
@@ -160,6 +182,8 @@ impl Slots {
         let raw: File = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
             let said = error.without_snippet().to_string();
             let said = said.lines().next().unwrap_or_default().split(" at line ").next().unwrap_or_default();
+            // The parser's advice is for programs.
+            let said = said.split(", set DuplicateKeyPolicy").next().unwrap_or_default();
             let said = said.chars().filter(|c| !c.is_control()).take(300).collect();
             wrong((error.location().unwrap_or(Location::UNKNOWN), said))
         })?;
@@ -168,10 +192,7 @@ impl Slots {
                 format!("it is of version {}, and this program reads version {VERSION}", raw.version.value);
             return Err(wrong((raw.version.referenced, what)));
         }
-        // By place, so that what is told first stands first.
-        let mut written: Vec<_> = raw.slots.into_iter().collect();
-        written.sort_by_key(|(name, _)| (name.referenced.line(), name.referenced.column()));
-        for (name, slot) in written {
+        for (name, slot) in raw.slots.0 {
             let at = name.referenced;
             let name = SlotName::parse(&name.value).map_err(|error| wrong((at, error.to_string())))?;
             self.set(name, at, slot).map_err(wrong)?;
@@ -182,7 +203,10 @@ impl Slots {
     fn set(&mut self, name: SlotName, at: Location, written: FileSlot) -> Result<(), Wrong> {
         // Their paths are not those of a slot.
         if ["control", "health"].contains(&name.as_str()) {
-            return Err((at, format!("`{name}` cannot be the name of a slot: the service itself answers there")));
+            return Err((
+                at,
+                format!("`{name}` cannot be the name of a slot: the service itself answers there"),
+            ));
         }
         if name == SlotName::rehearsal() {
             return Err((at, "the slot `rehearsal` is a part of the service and cannot be changed".into()));
@@ -190,7 +214,7 @@ impl Slots {
         let endpoint = endpoint(&name, at, &written)?;
         let apis = written.api.map(|apis| apis_of(&apis)).transpose()?;
         let auth = written.auth.map(|auth| auth.value);
-        if let Some(known) = self.0.iter_mut().find(|slot| slot.name == name) {
+        if let Some(known) = self.all.iter_mut().find(|slot| slot.name == name) {
             if let Some(endpoint) = endpoint {
                 known.upstream = Upstream::Provider(endpoint);
             }
@@ -198,19 +222,29 @@ impl Slots {
             known.auth = auth.unwrap_or(known.auth);
             return Ok(());
         }
-        if self.0.len() >= MOST_SLOTS {
+        if self.all.len() >= MOST_SLOTS {
             return Err((at, format!("there are more than {MOST_SLOTS} slots")));
         }
         let endpoint = endpoint.ok_or_else(|| (at, format!("slot `{name}` needs an `origin`")))?;
         let apis = apis.ok_or_else(|| {
             (at, format!("slot `{name}` needs `api`: `anthropic`, `openai` or a list of them"))
         })?;
-        let auth = auth.ok_or_else(|| {
-            (at, format!("slot `{name}` needs `auth`: `x-api-key`, `bearer` or `none`"))
-        })?;
-        self.0.push(Slot { name, apis, upstream: Upstream::Provider(endpoint), auth });
+        let auth =
+            auth.ok_or_else(|| (at, format!("slot `{name}` needs `auth`: `x-api-key`, `bearer` or `none`")))?;
+        self.all.push(Slot { name, apis, upstream: Upstream::Provider(endpoint), auth });
         Ok(())
     }
+}
+
+/// What a plain file holds; `None` when it is larger than one may be.
+fn read(path: &Path) -> std::io::Result<Option<String>> {
+    // Looked at before it is opened, because opening a pipe would wait for somebody to write to it.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a plain file"));
+    }
+    let mut text = String::new();
+    let length = std::fs::File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    Ok((length as u64 <= MOST_BYTES).then_some(text))
 }
 
 fn endpoint(name: &SlotName, at: Location, written: &FileSlot) -> Result<Option<Endpoint>, Wrong> {
@@ -219,7 +253,10 @@ fn endpoint(name: &SlotName, at: Location, written: &FileSlot) -> Result<Option<
         return Err((prefix.referenced, format!("slot `{name}` has a `prefix` and no `origin` before it")));
     };
     let origin = Origin::parse(&text.value, written.plain).map_err(|error| {
-        let fix = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+        let fix = match error {
+            ParseOriginError::Plain(_) => "; add `plain: true` if that is meant",
+            ParseOriginError::Malformed(_) | ParseOriginError::More(_) => "",
+        };
         (text.referenced, format!("{error}{fix}"))
     })?;
     let (prefix, at) = written.prefix.as_ref().map_or(("", at), |prefix| (&prefix.value, prefix.referenced));
@@ -228,7 +265,8 @@ fn endpoint(name: &SlotName, at: Location, written: &FileSlot) -> Result<Option<
 
 fn apis_of(written: &Spanned<Apis>) -> Result<Vec<Api>, Wrong> {
     let apis = &written.value.0;
-    let twice = apis.iter().enumerate().any(|(place, api)| apis.iter().skip(place + 1).any(|other| other == api));
+    let twice =
+        apis.iter().enumerate().any(|(place, api)| apis.iter().skip(place + 1).any(|other| other == api));
     if apis.is_empty() || twice {
         return Err((written.referenced, "`api` names each API once, and one at least".into()));
     }
@@ -263,7 +301,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_with_line_and_column() {
-        let gateway = |rest: &str| format!("version: 1\nslots:\n  gateway:\n    origin: https://gate.example\n{rest}");
+        let gateway =
+            |rest: &str| format!("version: 1\nslots:\n  gateway:\n    origin: https://gate.example\n{rest}");
         let told = [
             ("an unknown key", gateway("    apy: openai\n")),
             ("an unknown api", gateway("    api: gemini\n    auth: none\n")),
@@ -275,17 +314,21 @@ mod tests {
             ("another version", "version: 2\nslots: {}\n".into()),
             ("no version", "slots: {}\n".into()),
             ("a name that is none", "version: 1\nslots:\n  Gate: {origin: 'https://a.example'}\n".into()),
-            ("the service's own path", "version: 1\nslots:\n  control: {origin: 'https://a.example'}\n".into()),
+            (
+                "the service's own path",
+                "version: 1\nslots:\n  control: {origin: 'https://a.example'}\n".into(),
+            ),
             ("rehearsal", "version: 1\nslots:\n  rehearsal: {origin: 'https://a.example'}\n".into()),
             ("a prefix alone", "version: 1\nslots:\n  openai: {prefix: /x}\n".into()),
             ("in the clear", "version: 1\nslots:\n  local: {origin: 'http://models.internal'}\n".into()),
-            ("a path in the origin", "version: 1\nslots:\n  local: {origin: 'https://a.example/v1'}\n".into()),
+            (
+                "a path in the origin",
+                "version: 1\nslots:\n  local: {origin: 'https://a.example/v1'}\n".into(),
+            ),
             ("a password", "version: 1\nslots:\n  local: {origin: 'https://me:hunter2@a.example'}\n".into()),
         ];
-        let told: Vec<String> = told
-            .iter()
-            .map(|(what, text)| format!("{what}: {}", add(text).expect_err(what)))
-            .collect();
+        let told: Vec<String> =
+            told.iter().map(|(what, text)| format!("{what}: {}", add(text).expect_err(what))).collect();
         assert!(!told.concat().contains("hunter2"));
         insta::assert_snapshot!(told.join("\n"));
     }

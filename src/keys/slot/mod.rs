@@ -81,14 +81,19 @@ impl Slot {
 
 /// The slots that this service has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slots(Vec<Slot>);
+pub struct Slots {
+    all: Vec<Slot>,
+    /// The slots file that was read, as messages name it.
+    file: Option<String>,
+}
 
 impl Slots {
     /// The built-in ones, with `anthropic` at this origin.
     pub fn built_in(anthropic: Origin) -> Self {
         let own = |text: &str, prefix: &str| {
             // Both texts are ours and a test reads them; what could not be read would be a slot without a place.
-            let endpoint = Origin::parse(text, false).ok().and_then(|origin| Endpoint::new(origin, prefix).ok());
+            let endpoint =
+                Origin::parse(text, false).ok().and_then(|origin| Endpoint::new(origin, prefix).ok());
             endpoint.map_or(Upstream::Unset, Upstream::Provider)
         };
         let slot = |name: SlotName, apis: &[Api], upstream: Upstream, auth: Auth| Slot {
@@ -98,7 +103,7 @@ impl Slots {
             auth,
         };
         let both = [Api::Anthropic, Api::Openai];
-        Self(vec![
+        let all = vec![
             slot(
                 SlotName::anthropic(),
                 &[Api::Anthropic],
@@ -109,15 +114,20 @@ impl Slots {
             slot(SlotName::openrouter(), &both, own(OPENROUTER_ORIGIN, OPENROUTER_PREFIX), Auth::Bearer),
             slot(SlotName::local(), &both, Upstream::Unset, Auth::None),
             slot(SlotName::rehearsal(), &[Api::Anthropic], Upstream::Rehearsal, Auth::None),
-        ])
+        ];
+        Self { all, file: None }
     }
     /// The slot of this name.
     pub fn get(&self, name: &str) -> Option<&Slot> {
-        self.0.iter().find(|slot| slot.name.as_str() == name)
+        self.all.iter().find(|slot| slot.name.as_str() == name)
     }
     /// All of them, in their order.
     pub fn iter(&self) -> impl Iterator<Item = &Slot> {
-        self.0.iter()
+        self.all.iter()
+    }
+    /// The slots file that was read, as messages name it.
+    pub fn file(&self) -> Option<&str> {
+        self.file.as_deref()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::failure::{Exit, Explain};
+
 /// The short name of a slot: 1 to 32 of `a-z`, `0-9`, `-`, the first a letter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(transparent)]
@@ -11,6 +13,18 @@ pub struct SlotName(String);
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{0}` is not the name of a slot (1 to 32 of `a-z`, `0-9`, `-`, the first a letter)")]
 pub struct ParseSlotNameError(String);
+
+impl Explain for ParseSlotNameError {
+    fn code(&self) -> &'static str {
+        "slot-name"
+    }
+    fn hint(&self) -> Option<String> {
+        Some("what stands before the first `/` of a model is its slot, such as `openrouter/MODEL`".into())
+    }
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+}
 
 impl SlotName {
     /// Reads a name.
