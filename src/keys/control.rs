@@ -17,9 +17,8 @@ use subtle::ConstantTimeEq as _;
 
 use super::answer::{self, Reply};
 use super::serve::Shared;
-use super::slot::Upstream;
 use super::wire::{ReadyRequest, Refusal, RefusalBody, RenewRequest, SlotStatus, Status, code};
-use crate::ids::PassId;
+use crate::ids::{PassId, PersonId};
 use crate::secret::Secret;
 
 /// The largest request of the control part, in bytes.
@@ -88,11 +87,8 @@ async fn route(
 async fn status(shared: &Shared) -> Status {
     let mut slots = Vec::new();
     for slot in shared.slots.iter() {
-        let origin = match &slot.upstream {
-            Upstream::Provider(origin) => Some(origin.to_string()),
-            Upstream::Rehearsal => None,
-        };
-        let found = shared.ready(slot).await;
+        let origin = slot.endpoint().map(ToString::to_string);
+        let found = shared.ready(slot, &PersonId::local()).await;
         slots.push(SlotStatus {
             slot: slot.name.clone(),
             ready: found.is_ok(),

@@ -21,11 +21,10 @@ use super::admission::Admission;
 use super::answer::{self, Reply};
 use super::credential::{Credential, Kind, X_API_KEY};
 use super::headers;
-use super::meter::Api;
 use super::pass::{Dead, Live, PREFIX};
 use super::rehearsal;
 use super::serve::{Limits, Shared};
-use super::slot::{Ask, Slot, Upstream};
+use super::slot::{Api, Ask, Endpoint, Slot, Upstream};
 use super::transfer::{self, Download, Fault, From, Note, Slip, Stop, Upload};
 use super::upstream::UpstreamClient;
 use super::wire::RefusalKind;
@@ -55,7 +54,7 @@ pub(super) async fn answer(
     };
     holder(&live);
     let plain = request.uri().authority().is_none() && request.uri().scheme().is_none();
-    let Some(ask) = Ask::of(request.method(), path).filter(|_| plain) else {
+    let Some(ask) = Ask::of(&slot.apis, request.method(), path).filter(|_| plain) else {
         tracing::warn!(pass = %live.id, run = %live.bond.run, slot = %slot.name, "a request for what the slot does not offer was refused");
         return answer::not_found();
     };
@@ -131,9 +130,24 @@ struct Exchange<'a> {
     slot: &'a Slot,
     ask: Ask,
     /// `None` for the scripted model.
-    provider: Option<(Arc<Credential>, &'a UpstreamClient)>,
+    provider: Option<Provider<'a>>,
     slip: Arc<Slip>,
     began: Instant,
+}
+
+/// Who answers, and what is put on for it.
+struct Provider<'a> {
+    /// `None` where the slot takes no key.
+    credential: Option<Arc<Credential>>,
+    endpoint: &'a Endpoint,
+    client: &'a UpstreamClient,
+}
+
+impl Provider<'_> {
+    /// The bytes that must never come back.
+    fn needle(&self) -> &[u8] {
+        self.credential.as_deref().map(Credential::needle).unwrap_or_default()
+    }
 }
 
 /// Finds who answers, and the key for it.
@@ -143,16 +157,20 @@ async fn exchange<'a>(
     slot: &'a Slot,
     ask: Ask,
 ) -> Result<Exchange<'a>, Response<Reply>> {
-    let provider = match (&slot.upstream, shared.ready(slot).await, &shared.client) {
-        (Upstream::Rehearsal, _, _) => None,
-        (Upstream::Provider(_), Ok(Some(credential)), Some(client)) => Some((credential, client)),
-        (Upstream::Provider(_), found, _) => {
-            let why = found.err().map(|why| why.to_string()).unwrap_or_default();
-            tracing::warn!(pass = %live.id, slot = %slot.name, why, "a request was refused because the slot has no key to use");
-            let message =
-                format!("worca: slot `{}` cannot be used: {why}; see `worca container login`", slot.name);
-            live.refused(RefusalKind::Key, &message);
-            return Err(answer::error(StatusCode::FORBIDDEN, "permission_error", &message));
+    let provider = if slot.upstream == Upstream::Rehearsal {
+        None
+    } else {
+        let ready = shared.ready(slot, &live.bond.person).await;
+        match (ready, slot.endpoint(), &shared.client) {
+            (Ok(credential), Some(endpoint), Some(client)) => Some(Provider { credential, endpoint, client }),
+            (found, _, _) => {
+                let why = found.err().map(|why| why.to_string()).unwrap_or_default();
+                tracing::warn!(pass = %live.id, slot = %slot.name, why, "a request was refused because the slot cannot be used");
+                let message =
+                    format!("worca: slot `{}` cannot be used: {why}; see `worca container login`", slot.name);
+                live.refused(RefusalKind::Key, &message);
+                return Err(answer::error(StatusCode::FORBIDDEN, "permission_error", &message));
+            }
         }
     };
     Ok(Exchange { shared, live, slot, ask, provider, slip: Arc::default(), began: Instant::now() })
@@ -174,22 +192,24 @@ impl Exchange<'_> {
         };
         let mut outward = Request::new(upload);
         *outward.method_mut() = parts.method;
-        let Some((credential, client)) = &self.provider else {
+        let Some(provider) = &self.provider else {
             let answered = rehearsal::answer(outward, &self.live, self.ask).await;
             return match self.stopped().await {
                 Some(refused) => refused,
                 None => self.play(answered),
             };
         };
-        let Some(upstream) = upstream_uri(credential, self.slot, &parts.uri) else {
+        let Some(upstream) = upstream_uri(provider.endpoint, self.slot, &parts.uri) else {
             return answer::not_found();
         };
         *outward.uri_mut() = upstream;
-        *outward.headers_mut() = headers::outward(&parts.headers, credential);
-        self.shared.keyring.used(&self.slot.name);
-        let answered = tokio::time::timeout(limits.head, client.request(outward)).await;
+        *outward.headers_mut() = headers::outward(&parts.headers, provider.credential.as_deref());
+        if provider.credential.is_some() {
+            self.shared.keyring.used(&self.slot.name, &self.live.bond.person);
+        }
+        let answered = tokio::time::timeout(limits.head, provider.client.request(outward)).await;
         match answered {
-            Ok(Ok(response)) => self.pass_back(response, credential).await,
+            Ok(Ok(response)) => self.pass_back(response, provider).await,
             Ok(Err(error)) => match self.stopped().await {
                 Some(refused) => refused,
                 None => self.unreachable(&error),
@@ -205,7 +225,8 @@ impl Exchange<'_> {
 
     /// What decides about a call that costs.
     fn admission(&self) -> Option<Admission> {
-        let billed = self.provider.as_ref().is_some_and(|(credential, _)| credential.kind == Kind::ApiKey);
+        let credential = self.provider.as_ref().and_then(|provider| provider.credential.as_deref());
+        let billed = credential.is_some_and(|credential| credential.kind == Kind::ApiKey);
         self.ask.costs().then(|| Admission {
             books: self.shared.books.clone(),
             live: self.live.clone(),
@@ -268,20 +289,20 @@ impl Exchange<'_> {
         let body = Download::new(from, self.shared.limits.idle, events, needle, note);
         match self.ask {
             ask if !ask.costs() || !status.is_success() => body.boxed_unsync(),
-            _ => body.metered(Api::Anthropic, self.slip.clone()).boxed_unsync(),
+            ask => body.metered(ask.api().unwrap_or(Api::Anthropic), self.slip.clone()).boxed_unsync(),
         }
     }
 
-    async fn pass_back(&self, response: Response<Incoming>, credential: &Credential) -> Response<Reply> {
+    async fn pass_back(&self, response: Response<Incoming>, provider: &Provider<'_>) -> Response<Reply> {
         let (parts, body) = response.into_parts();
         let status = parts.status;
         let mut back = Response::new(answer::no_body());
         *back.status_mut() = status;
         *back.version_mut() = Version::HTTP_11;
-        *back.headers_mut() = headers::back(&parts.headers, credential);
+        *back.headers_mut() = headers::back(&parts.headers, provider.credential.as_deref());
         if status.is_client_error() || status.is_server_error() {
             self.no_cost();
-            return self.pass_error(parts.headers, body, back, credential).await;
+            return self.pass_error(parts.headers, body, back, provider).await;
         }
         let strange =
             if status.is_informational() || (status.is_redirection() && status != StatusCode::NOT_MODIFIED) {
@@ -297,7 +318,7 @@ impl Exchange<'_> {
             let message = format!("worca: the provider of slot `{}` answered {strange}", self.slot.name);
             return answer::error(StatusCode::BAD_GATEWAY, "api_error", &message);
         }
-        *back.body_mut() = self.download(From::Wire(body), &parts.headers, status, Some(credential.needle()));
+        *back.body_mut() = self.download(From::Wire(body), &parts.headers, status, Some(provider.needle()));
         back
     }
 
@@ -307,11 +328,11 @@ impl Exchange<'_> {
         headers: HeaderMap,
         body: Incoming,
         mut back: Response<Reply>,
-        credential: &Credential,
+        provider: &Provider<'_>,
     ) -> Response<Reply> {
         let status = back.status();
         let body = body.map_err(answer::CutError::Broken);
-        let error = transfer::gather(body, &headers, self.shared.limits.idle, credential.needle()).await;
+        let error = transfer::gather(body, &headers, self.shared.limits.idle, provider.needle()).await;
         let (live, slot) = (&self.live, &self.slot.name);
         tracing::warn!(pass = %live.id, run = %live.bond.run, %slot, status = status.as_u16(), kind = error.kind, message = error.message, milliseconds = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX), "the provider answered with an error");
         if status == StatusCode::UNAUTHORIZED {
@@ -347,11 +368,11 @@ fn packed(headers: &HeaderMap) -> bool {
     !headers.get_all(CONTENT_ENCODING).iter().all(plain)
 }
 
-/// The slot's origin with the path and query as they came. The path was compared with the list before.
-fn upstream_uri(credential: &Credential, slot: &Slot, asked: &Uri) -> Option<Uri> {
+/// The slot's endpoint with the path and query as they came. The path was compared with the list before.
+fn upstream_uri(endpoint: &Endpoint, slot: &Slot, asked: &Uri) -> Option<Uri> {
     let whole = asked.path_and_query()?.as_str();
     let rest = whole.strip_prefix('/')?.strip_prefix(slot.name.as_str())?;
-    Uri::try_from(format!("{}{rest}", credential.origin)).ok()
+    Uri::try_from(format!("{endpoint}{rest}")).ok()
 }
 
 fn is_event_stream(value: &HeaderValue) -> bool {

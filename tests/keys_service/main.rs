@@ -9,6 +9,7 @@ mod passes;
 mod process;
 mod proxy;
 mod rehearsal;
+mod slots;
 #[path = "../support/keys.rs"]
 mod support;
 

@@ -5,7 +5,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::support::{
-    API_KEY, DEADLINE, Place, Script, Stage, TOKEN, Upstream, call, client, fed, message, one_stream, request, soon,
+    API_KEY, DEADLINE, Place, Script, Stage, TOKEN, Upstream, call, client, fed, message, one_stream,
+    request, soon,
 };
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};

@@ -77,6 +77,8 @@ pub(super) async fn answer(request: Request<Upload>, live: &Live, ask: Ask) -> R
     };
     match ask {
         Ask::Presence => answer::empty(StatusCode::OK),
+        // Not a path of this slot, which speaks Anthropic's API.
+        Ask::ChatCompletions | Ask::Responses => answer::not_found(),
         Ask::Models => answer::value(StatusCode::OK, &models()),
         Ask::CountTokens | Ask::Messages => {
             let (asked, tokens) = match read(request.into_body()).await {

@@ -13,8 +13,9 @@ use super::silence::Silence;
 use super::upload::Slip;
 use crate::keys::answer::{self, CutError, Reply};
 use crate::keys::books::{Call, How};
-use crate::keys::meter::{Api, End, Watch};
+use crate::keys::meter::{End, Watch};
 use crate::keys::pass::Live;
+use crate::keys::slot::Api;
 
 /// Where an answer comes from.
 pub(in crate::keys) enum From {

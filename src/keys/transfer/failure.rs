@@ -12,7 +12,8 @@ use hyper::header::{CONTENT_ENCODING, HeaderMap};
 use super::blot;
 use super::silence::Silence;
 use crate::keys::answer::CutError;
-use crate::keys::meter::{Api, Counted, End, Watch};
+use crate::keys::meter::{Counted, End, Watch};
+use crate::keys::slot::Api;
 
 /// The longest error that is passed on, in bytes, also once it is unpacked.
 const LONGEST: usize = 256 * 1024;
