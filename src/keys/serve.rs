@@ -2,6 +2,7 @@
 //! printed, and it answers nobody before it is hardened.
 
 mod connection;
+mod workers;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,15 +21,18 @@ use super::meter::{Prices, ReadPricesError};
 use super::pass::Passes;
 use super::secret_file::{self, ReadSecretError};
 use super::slot::{Origin, ReadSlotsError, Slot, Slots, Upstream};
-use super::upstream::{self, UpstreamClient};
+use super::upstream::UpstreamClient;
 use super::vault::{ReadVaultKeyError, Vault, VaultError, VaultKey};
 use crate::failure::{Exit, Explain};
 use crate::ids::PersonId;
+use workers::Workers;
 
 /// The shortest control secret that is taken, in characters.
 const SHORTEST_CONTROL: usize = 32;
 /// How often leases are looked at.
 const SWEEP: Duration = Duration::from_millis(250);
+/// With more threads than this it would only wait for the network.
+const MOST_WORKERS: usize = 4;
 
 /// The limits of the service. The defaults are what a box runs with; tests shorten them.
 #[derive(Debug, Clone)]
@@ -49,6 +53,8 @@ pub struct Limits {
     pub connections: usize,
     /// How long open answers may go on once the service is told to end.
     pub drain: Duration,
+    /// How many threads serve connections.
+    pub workers: usize,
 }
 
 impl Default for Limits {
@@ -62,6 +68,7 @@ impl Default for Limits {
             headers: Duration::from_secs(60),
             connections: 4096,
             drain: Duration::from_secs(5),
+            workers: std::thread::available_parallelism().map_or(1, usize::from).min(MOST_WORKERS),
         }
     }
 }
@@ -126,6 +133,9 @@ pub enum ServeError {
     /// A task of its own broke.
     #[error("the key service could not start a part of itself")]
     Task,
+    /// A thread of its own.
+    #[error("the key service could not start its threads")]
+    Threads(#[source] std::io::Error),
 }
 
 impl Explain for ServeError {
@@ -141,6 +151,7 @@ impl Explain for ServeError {
             Self::Slots(error) => error.code(),
             Self::Listen { .. } => "listen",
             Self::Task => "task",
+            Self::Threads(_) => "threads",
         }
     }
     fn hint(&self) -> Option<String> {
@@ -153,7 +164,7 @@ impl Explain for ServeError {
             Self::Slots(error) => error.hint(),
             Self::ShortControl(_) => Some("`worca container up` writes one that is long enough".into()),
             Self::Listen { .. } => Some("choose another address with `--listen`".into()),
-            Self::Harden(_) | Self::Task => None,
+            Self::Harden(_) | Self::Task | Self::Threads(_) => None,
         }
     }
     fn exit(&self) -> Exit {
@@ -165,7 +176,7 @@ impl Explain for ServeError {
             Self::Prices(error) => error.exit(),
             Self::Books(error) => error.exit(),
             Self::Slots(error) => error.exit(),
-            Self::Listen { .. } | Self::Task => Exit::Failed,
+            Self::Listen { .. } | Self::Task | Self::Threads(_) => Exit::Failed,
         }
     }
 }
@@ -205,6 +216,7 @@ pub struct Service {
     address: SocketAddr,
     shared: Arc<Shared>,
     tasks: TaskTracker,
+    workers: Workers,
 }
 
 impl Service {
@@ -228,7 +240,8 @@ impl Service {
         })
         .await
         .map_err(|_| ServeError::Task)??;
-        let client = upstream::client()
+        let workers = Workers::start(settings.limits.workers).map_err(ServeError::Threads)?;
+        let client = UpstreamClient::new(workers.others())
             .inspect_err(
                 |error| tracing::warn!(%error, "no root certificates were found: no provider can be reached"),
             )
@@ -246,7 +259,7 @@ impl Service {
             client,
             limits: settings.limits,
         });
-        Ok(Self { listener, address, shared, tasks })
+        Ok(Self { listener, address, shared, tasks, workers })
     }
 
     /// Where it listens: with port 0, the one that the system chose.
@@ -266,12 +279,13 @@ impl Service {
                 }
             }
         };
-        let accept = connection::accept(&self.listener, &self.shared, &self.tasks, &stop);
+        let accept = connection::accept(&self.listener, &self.shared, &self.workers, &self.tasks, &stop);
         tokio::join!(sweeper, accept);
         drop(self.listener);
         self.tasks.close();
         // Connections end by themselves after the drain time; what remains is a last write to the vault.
         self.tasks.wait().await;
+        self.workers.end().await;
         tracing::info!("the key service has ended");
     }
 }

@@ -78,7 +78,7 @@ async fn c055_a_caller_that_goes_away_frees_the_provider_and_what_was_used_until
 
 #[tokio::test]
 async fn c057_an_error_in_the_middle_of_a_stream_is_booked_as_a_failed_call_with_what_was_used() {
-    let begun = &STREAM[..STREAM.find("event: content").unwrap()];
+    let begun = STREAM.split("event: content").next().unwrap();
     let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"x\"}}\n\n";
     let text = format!("{begun}{error}");
     let sent = text.clone();
@@ -101,14 +101,16 @@ async fn c058_what_is_counted_does_not_depend_on_where_a_stream_is_cut() {
         let (answer, script) = one_stream();
         let stage = Stage::set(script).await;
         let minted = stage.keys.mint(None).await;
-        let got = tokio::spawn(call(message(&stage.keys, &minted.pass)));
-        let mut from = 0;
-        for cut in cuts.iter().copied().chain([STREAM.len()]) {
-            answer.send(whole.slice(from..cut)).await.unwrap();
-            from = cut;
-        }
-        drop(answer);
-        assert_eq!(got.await.unwrap().body, whole, "{cuts:?}");
+        let feed = async {
+            let mut from = 0;
+            for cut in cuts.iter().copied().chain([STREAM.len()]) {
+                answer.send(whole.slice(from..cut)).await.unwrap();
+                from = cut;
+            }
+            drop(answer);
+        };
+        let (got, ()) = tokio::join!(call(message(&stage.keys, &minted.pass)), feed);
+        assert_eq!(got.body, whole, "{cuts:?}");
         let used = closed(&stage, &minted).await.0;
         assert_eq!(counted(&used), [("claude-opus-5", 1, 0, 472, 1345, 1500, 90210)], "{cuts:?}");
         assert_eq!(used[0].estimated, 0);

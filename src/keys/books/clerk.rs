@@ -94,37 +94,49 @@ impl Desk {
         let mut open = true;
         while open {
             let mut question = None;
-            match inbox.recv() {
-                Ok(Order::Book(call, cell)) => self.waiting.push((call, cell)),
-                Ok(Order::Ask(asked)) => question = Some(asked),
-                Err(_) => open = false,
+            // What could not be written is tried again after a pause.
+            let mut gathered = PAUSE;
+            if self.waiting.is_empty() {
+                gathered = GATHERED;
+                match inbox.recv() {
+                    Ok(order) => question = self.take(order),
+                    Err(_) => open = false,
+                }
             }
-            let until = Instant::now() + GATHERED;
+            let until = Instant::now() + gathered;
             while open && question.is_none() && self.waiting.len() < TOGETHER {
                 match inbox.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                    Ok(Order::Book(call, cell)) => self.waiting.push((call, cell)),
-                    Ok(Order::Ask(asked)) => question = Some(asked),
+                    Ok(order) => question = self.take(order),
                     Err(RecvTimeoutError::Timeout) => break,
                     Err(RecvTimeoutError::Disconnected) => open = false,
                 }
             }
-            let written = self.write();
+            self.write();
             if let Some(question) = question {
                 question(&mut self.database);
-            } else if !written && open {
-                std::thread::sleep(PAUSE);
             }
         }
     }
 
+    /// A call waits for the others; a question is given back.
+    fn take(&mut self, order: Order) -> Option<Question> {
+        match order {
+            Order::Book(call, cell) => {
+                self.waiting.push((call, cell));
+                None
+            }
+            Order::Ask(question) => Some(question),
+        }
+    }
+
     /// Writes what waits; what cannot be written goes on waiting, here and in the journal.
-    fn write(&mut self) -> bool {
+    fn write(&mut self) {
         if self.waiting.is_empty() {
-            return true;
+            return;
         }
         if let Err(error) = database::book(&mut self.database, self.waiting.iter().map(|(call, _)| &**call)) {
             tracing::error!(%error, calls = self.waiting.len(), "the books could not be written; it is tried again");
-            return false;
+            return;
         }
         for (_, cell) in self.waiting.drain(..) {
             if let Err(error) = self.journal.free(&cell) {
@@ -132,6 +144,5 @@ impl Desk {
                 tracing::error!(%error, "a place in the journal could not be freed");
             }
         }
-        true
     }
 }

@@ -213,7 +213,7 @@ impl Journal {
     /// Writes what is known of the call now.
     pub(super) fn note(&self, cell: &mut Cell, number: u64, state: &State) -> std::io::Result<()> {
         cell.turn += 1;
-        let at = if cell.turn % 2 == 0 { COUNTS[0] } else { COUNTS[1] };
+        let at = if cell.turn.is_multiple_of(2) { COUNTS[0] } else { COUNTS[1] };
         let mut text = [0; COUNT];
         count(&mut text, state.numbers(number, cell.turn));
         self.write(cell.place, at, &text)

@@ -133,18 +133,20 @@ async fn who_waits_for_room_gets_it_when_another_call_ends_or_a_cap_is_raised() 
     let first = books.begin(&live, &asked("any", 90), true).await.unwrap();
     let waiter = || {
         let (books, live) = (books.clone(), live.clone());
-        tokio::spawn(async move { books.begin(&live, &asked("any", 90), true).await.map(Call::fail) })
+        let mut waiting = tokio::task::JoinSet::new();
+        waiting.spawn(async move { books.begin(&live, &asked("any", 90), true).await.map(Call::fail) });
+        waiting
     };
-    let waiting = waiter();
+    let mut waiting = waiter();
     tokio::task::yield_now().await;
-    assert!(!waiting.is_finished());
+    assert!(waiting.try_join_next().is_none());
     first.fail();
-    waiting.await.unwrap().unwrap();
+    waiting.join_next().await.unwrap().unwrap().unwrap();
     let first = books.begin(&live, &asked("any", 90), true).await.unwrap();
-    let waiting = waiter();
+    let mut waiting = waiter();
     tokio::task::yield_now().await;
     books.change_caps(vec![(scope(), Amount::Tokens(1000))], vec![]).await.unwrap();
-    waiting.await.unwrap().unwrap();
+    waiting.join_next().await.unwrap().unwrap().unwrap();
     drop(first);
 }
 

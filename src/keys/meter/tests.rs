@@ -145,7 +145,7 @@ fn a_provider_that_never_says_what_it_used_is_reckoned_from_what_can_be_seen() {
 
 #[test]
 fn an_error_in_a_stream_is_a_failure_with_what_was_used_so_far() {
-    let begun = &MESSAGES[..MESSAGES.find("event: message_delta").unwrap()];
+    let begun = MESSAGES.split("event: message_delta").next().unwrap();
     for (error, kind, message) in [
         (r#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#, "overloaded_error", "x"),
         (r#"{"error":{"message":"m","type":"server_error","code":500},"type":"error"}"#, "server_error", "m"),

@@ -246,7 +246,7 @@ impl Reader {
         let event = &mut self.event;
         match (path, scalar) {
             ([USAGE, rest @ ..] | [MESSAGE | RESPONSE, USAGE, rest @ ..], scalar) => {
-                event.account(rest, scalar)
+                event.account(rest, scalar);
             }
             ([TYPE], Scalar::Text { start, .. }) => {
                 event.kind = match start {
@@ -263,11 +263,11 @@ impl Reader {
                 | [CHOICES, ITEM, DELTA, TOOL_CALLS, ITEM, FUNCTION, ARGUMENTS],
                 Scalar::Text { bytes, .. },
             ) => event.text = event.text.saturating_add(bytes),
-            ([MODEL] | [MESSAGE | RESPONSE, MODEL], Scalar::Text { start, .. }) => {
-                // It stands in each chunk of a chat: a copy is made of another one alone.
-                if self.counted.model.as_deref().map(str::as_bytes) != Some(start) {
-                    self.counted.model = Some(words(start, LONGEST_NAME)).filter(|model| !model.is_empty());
-                }
+            // It stands in each chunk of a chat: a copy is made of another one alone.
+            ([MODEL] | [MESSAGE | RESPONSE, MODEL], Scalar::Text { start, .. })
+                if self.counted.model.as_deref().map(str::as_bytes) != Some(start) =>
+            {
+                self.counted.model = Some(words(start, LONGEST_NAME)).filter(|model| !model.is_empty());
             }
             ([CHOICES, ITEM, FINISH_REASON], Scalar::Text { .. }) => self.finished = true,
             ([SERVICE_TIER] | [RESPONSE, SERVICE_TIER], Scalar::Text { start, .. })
@@ -276,13 +276,13 @@ impl Reader {
                 event.fast = Some(matches!(start, b"priority" | b"fast"));
             }
             ([ERROR, TYPE] | [RESPONSE, ERROR, TYPE], scalar) => {
-                event.failed(|failure| &mut failure.kind, scalar)
+                event.failed(|failure| &mut failure.kind, scalar);
             }
-            ([ERROR, CODE] | [RESPONSE, ERROR, CODE], scalar) => {
-                // The type says it better, where there is one.
-                if event.failure.as_ref().is_none_or(|failure| failure.kind.is_empty()) {
-                    event.failed(|failure| &mut failure.kind, scalar);
-                }
+            // The type says it better, where there is one.
+            ([ERROR, CODE] | [RESPONSE, ERROR, CODE], scalar)
+                if event.failure.as_ref().is_none_or(|failure| failure.kind.is_empty()) =>
+            {
+                event.failed(|failure| &mut failure.kind, scalar);
             }
             ([ERROR, MESSAGE] | [ERROR] | [RESPONSE, ERROR, MESSAGE], scalar) => {
                 event.failed(|failure| &mut failure.message, scalar);
