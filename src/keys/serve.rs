@@ -14,15 +14,18 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::books::{Books, BooksError};
 use super::control::ControlSecret;
 use super::credential::Credential;
 use super::keyring::{Keyring, NotReady};
+use super::meter::{Prices, ReadPricesError};
 use super::pass::Passes;
 use super::secret_file::{self, ReadSecretError};
-use super::slot::{Origin, Slot, Slots, Upstream};
+use super::slot::{Origin, ReadSlotsError, Slot, Slots, Upstream};
 use super::upstream::UpstreamClient;
 use super::vault::{ReadVaultKeyError, Vault, VaultError, VaultKey};
 use crate::failure::{Exit, Explain};
+use crate::ids::PersonId;
 use workers::Workers;
 
 /// The shortest control secret that is taken, in characters.
@@ -82,8 +85,12 @@ pub struct Settings {
     pub control_file: PathBuf,
     /// The file with the vault key.
     pub vault_key_file: PathBuf,
-    /// Where the `anthropic` slot goes.
-    pub anthropic: Origin,
+    /// The slots file, when there is one.
+    pub slots_file: Option<PathBuf>,
+    /// Where the `anthropic` slot goes, whatever the slots file says.
+    pub anthropic: Option<Origin>,
+    /// A price table of the person's own, which comes before the built-in one.
+    pub prices: Option<PathBuf>,
     /// Its limits.
     pub limits: Limits,
 }
@@ -106,6 +113,15 @@ pub enum ServeError {
     /// The vault.
     #[error(transparent)]
     Vault(#[from] VaultError),
+    /// The prices.
+    #[error(transparent)]
+    Prices(#[from] ReadPricesError),
+    /// The books.
+    #[error(transparent)]
+    Books(#[from] BooksError),
+    /// The slots file.
+    #[error(transparent)]
+    Slots(#[from] ReadSlotsError),
     /// The address.
     #[error("the key service cannot listen on `{address}`")]
     Listen {
@@ -131,6 +147,9 @@ impl Explain for ServeError {
             Self::ShortControl(_) => "control-secret-short",
             Self::VaultKey(error) => error.code(),
             Self::Vault(error) => error.code(),
+            Self::Prices(error) => error.code(),
+            Self::Books(error) => error.code(),
+            Self::Slots(error) => error.code(),
             Self::Listen { .. } => "listen",
             Self::Task => "task",
             Self::Threads(_) => "threads",
@@ -141,6 +160,9 @@ impl Explain for ServeError {
             Self::Control(error) => error.hint(),
             Self::VaultKey(error) => error.hint(),
             Self::Vault(error) => error.hint(),
+            Self::Prices(error) => error.hint(),
+            Self::Books(error) => error.hint(),
+            Self::Slots(error) => error.hint(),
             Self::ShortControl(_) => Some("`worca container up` writes one that is long enough".into()),
             Self::Listen { .. } => Some("choose another address with `--listen`".into()),
             Self::Harden(_) | Self::Task | Self::Threads(_) => None,
@@ -152,6 +174,9 @@ impl Explain for ServeError {
             Self::Control(error) => error.exit(),
             Self::VaultKey(error) => error.exit(),
             Self::Vault(error) => error.exit(),
+            Self::Prices(error) => error.exit(),
+            Self::Books(error) => error.exit(),
+            Self::Slots(error) => error.exit(),
             Self::Listen { .. } | Self::Task | Self::Threads(_) => Exit::Failed,
         }
     }
@@ -163,17 +188,26 @@ pub(super) struct Shared {
     pub(super) slots: Slots,
     pub(super) passes: Passes,
     pub(super) keyring: Keyring,
+    pub(super) books: Arc<Books>,
     pub(super) control: ControlSecret,
     pub(super) client: Option<UpstreamClient>,
 }
 
 impl Shared {
-    /// The credential that a slot would use now; `None` for one that needs none.
-    pub(super) async fn ready(&self, slot: &Slot) -> Result<Option<Arc<Credential>>, NotReady> {
-        if matches!(slot.upstream, Upstream::Provider(_)) && self.client.is_none() {
-            return Err(NotReady::NoRoots);
+    /// The credential that a slot would use now for this person; `None` for a slot that needs none.
+    pub(super) async fn ready(
+        &self,
+        slot: &Slot,
+        person: &PersonId,
+    ) -> Result<Option<Arc<Credential>>, NotReady> {
+        match &slot.upstream {
+            Upstream::Unset => {
+                let file = self.slots.file().map(str::to_owned);
+                Err(NotReady::NoPlace { slot: slot.name.clone(), file })
+            }
+            Upstream::Provider(_) if self.client.is_none() => Err(NotReady::NoRoots),
+            Upstream::Provider(_) | Upstream::Rehearsal => self.keyring.credential(slot, person).await,
         }
-        self.keyring.credential(slot).await
     }
 }
 
@@ -198,9 +232,12 @@ impl Service {
             return Err(ServeError::ShortControl(settings.control_file));
         }
         let (data, key_file) = (settings.data, settings.vault_key_file);
-        let vault = tokio::task::spawn_blocking(move || {
-            let key = VaultKey::read(&key_file)?;
-            Ok::<_, ServeError>(Vault::open(&data, key)?)
+        let (slots_file, anthropic, prices) = (settings.slots_file, settings.anthropic, settings.prices);
+        let (slots, vault, books) = tokio::task::spawn_blocking(move || {
+            let slots = Slots::read(slots_file.as_deref(), anthropic)?;
+            let prices = Prices::read(prices.as_deref())?;
+            let vault = Vault::open(&data, VaultKey::read(&key_file)?)?;
+            Ok::<_, ServeError>((slots, vault, Books::open(&data, prices)?))
         })
         .await
         .map_err(|_| ServeError::Task)??;
@@ -215,9 +252,10 @@ impl Service {
         let address = listener.local_addr().map_err(listen)?;
         let tasks = TaskTracker::new();
         let shared = Arc::new(Shared {
-            slots: Slots::built_in(settings.anthropic),
+            slots,
             passes: Passes::new(settings.limits.lease, settings.limits.passes),
             keyring: Keyring::new(vault, tasks.clone()),
+            books: Arc::new(books),
             control: ControlSecret::new(&control),
             client,
             limits: settings.limits,
