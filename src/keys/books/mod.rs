@@ -122,6 +122,17 @@ impl Books {
         Ok(())
     }
 
+    /// Whether a call of a pass would be refused whatever it asks for: a cap that it counts towards is reached.
+    ///
+    /// # Errors
+    /// When it is.
+    pub(super) fn look(&self, live: &Live, free: bool) -> Result<(), Refusal> {
+        let reached = self.ledger().reached(&payer(live), 5, today());
+        let binds = |reached: &Reached| !free || matches!(reached.limit, Amount::Tokens(_));
+        let first = reached.into_iter().map(|(_, reached)| reached).find(binds);
+        first.map_or(Ok(()), |reached| Err(Refusal::Spent(reached)))
+    }
+
     /// Begins a call of a pass, once there is room for it under every cap. `free` says that nobody is billed for it
     /// by use.
     ///
