@@ -19,7 +19,7 @@ use hyper::{Request, Response, StatusCode, Uri, Version};
 
 use super::admission::Admission;
 use super::answer::{self, Reply};
-use super::credential::{Credential, Kind, X_API_KEY};
+use super::credential::{Credential, X_API_KEY};
 use super::headers;
 use super::pass::{Dead, Live, PREFIX};
 use super::rehearsal;
@@ -229,7 +229,7 @@ impl Exchange<'_> {
     /// What decides about a call that costs.
     fn admission(&self) -> Option<Admission> {
         let credential = self.provider.as_ref().and_then(|provider| provider.credential.as_deref());
-        let billed = credential.is_some_and(|credential| credential.kind == Kind::ApiKey);
+        let billed = credential.is_some_and(|credential| credential.kind.is_billed());
         self.ask.costs().then(|| Admission {
             books: self.shared.books.clone(),
             live: self.live.clone(),
