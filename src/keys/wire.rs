@@ -3,19 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::amount::Amount;
 use crate::ids::{PassId, PersonId, RunId, SpawnId, StepName};
 use crate::keys::credential::Kind;
 use crate::keys::slot::SlotName;
-
-/// An amount that is spent or capped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Amount {
-    /// Millionths of a US dollar.
-    UsdMicros(u64),
-    /// Tokens of every kind, those read from a cache too.
-    Tokens(u64),
-}
 
 /// `POST /control/passes`: asks for a pass.
 #[derive(Debug, Clone, Serialize, Deserialize)]
