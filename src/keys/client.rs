@@ -1,4 +1,4 @@
-//! What core uses to speak with the key service: mint, renew, revoke, ask how it is. Each call has a time limit,
+//! What core uses to speak with the key service: passes, readiness, usage, caps, and how it is. Each call has a time limit,
 //! each answer a size limit, and nothing is tried twice.
 
 use std::time::Duration;
@@ -13,12 +13,12 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use url::Url;
 
 use super::slot::SlotName;
-use super::wire::{MintAnswer, Refusal, RenewRequest, code};
+use super::wire::{CapScope, MintAnswer, ReadyRequest, Refusal, RenewRequest, code};
 use crate::failure::{Exit, Explain};
-use crate::ids::PassId;
+use crate::ids::{PassId, PersonId};
 use crate::secret::Secret;
 
-pub use super::wire::{MintRequest, Renewed, SlotStatus, Status};
+pub use super::wire::{Caps, Closing, MintRequest, Ready, Renewed, SlotStatus, Status, Usage, UsageQuery};
 
 /// How long one call may take. Leases last 8 s and are renewed every 2 s: a call that takes longer is lost.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -195,21 +195,74 @@ impl KeysClient {
     /// When the service refuses or does not answer.
     pub async fn renew(&self, ids: &[PassId]) -> Result<Renewed, KeysError> {
         let wanted = RenewRequest { ids: ids.to_vec() };
-        let (status, body) = self.call(Method::POST, "/control/passes/renew", json(&wanted)).await?;
-        if status != StatusCode::OK {
-            return Err(self.refusal(status, &body, None));
-        }
-        self.read(status, &body)
+        self.ask(Method::POST, "/control/passes/renew", json(&wanted)).await
     }
 
-    /// Ends a pass. One that is dead already stays so.
+    /// Ends a pass, and says what became of it. Asked again, for ten minutes it says the same; what was used
+    /// with a pass it says for as long as the books are kept.
     ///
     /// # Errors
     /// When the service refuses or does not answer; the pass then dies with its lease.
-    pub async fn revoke(&self, id: &PassId) -> Result<(), KeysError> {
-        let (status, body) =
-            self.call(Method::DELETE, &format!("/control/passes/{id}"), Bytes::new()).await?;
-        if status == StatusCode::NO_CONTENT { Ok(()) } else { Err(self.refusal(status, &body, None)) }
+    pub async fn revoke(&self, id: &PassId) -> Result<Closing, KeysError> {
+        self.ask(Method::DELETE, &format!("/control/passes/{id}"), Bytes::new()).await
+    }
+
+    /// Whether a person could use all of these slots now, and which of the caps that would count are reached.
+    ///
+    /// # Errors
+    /// When the service refuses or does not answer.
+    pub async fn ready(&self, person: &PersonId, slots: &[SlotName]) -> Result<Ready, KeysError> {
+        let wanted = ReadyRequest { person: person.clone(), slots: slots.to_vec() };
+        self.ask(Method::POST, "/control/ready", json(&wanted)).await
+    }
+
+    /// What was used.
+    ///
+    /// # Errors
+    /// When the query makes no sense, or the service refuses or does not answer.
+    pub async fn usage(&self, query: &UsageQuery) -> Result<Usage, KeysError> {
+        let mut pairs = url::form_urlencoded::Serializer::new(String::new());
+        if !query.by.is_empty() {
+            pairs.append_pair("by", &query.by);
+        }
+        let optional = [
+            ("run", query.run.as_ref().map(ToString::to_string)),
+            ("person", query.person.as_ref().map(ToString::to_string)),
+            ("since", query.since.map(|at| at.to_string())),
+            ("until", query.until.map(|at| at.to_string())),
+        ];
+        for (name, value) in optional {
+            if let Some(value) = value {
+                pairs.append_pair(name, &value);
+            }
+        }
+        let query = pairs.finish();
+        let path = if query.is_empty() { String::new() } else { format!("?{query}") };
+        self.ask(Method::GET, &format!("/control/usage{path}"), Bytes::new()).await
+    }
+
+    /// The caps that stand, with what is spent of each.
+    ///
+    /// # Errors
+    /// When the service refuses or does not answer.
+    pub async fn caps(&self) -> Result<Caps, KeysError> {
+        self.ask(Method::GET, "/control/caps", Bytes::new()).await
+    }
+
+    /// Sets these caps and leaves all others as they are. Says which stand then.
+    ///
+    /// # Errors
+    /// When the service refuses or does not answer.
+    pub async fn set_caps(&self, caps: &Caps) -> Result<Caps, KeysError> {
+        self.ask(Method::PUT, "/control/caps", json(caps)).await
+    }
+
+    /// Removes these caps, where they stand. Says which stand then.
+    ///
+    /// # Errors
+    /// When the service refuses or does not answer.
+    pub async fn remove_caps(&self, scopes: &[CapScope]) -> Result<Caps, KeysError> {
+        self.ask(Method::DELETE, "/control/caps", json(&scopes)).await
     }
 
     /// How the service is.
@@ -217,7 +270,17 @@ impl KeysClient {
     /// # Errors
     /// When it refuses or does not answer.
     pub async fn status(&self) -> Result<Status, KeysError> {
-        let (status, body) = self.call(Method::GET, "/control/status", Bytes::new()).await?;
+        self.ask(Method::GET, "/control/status", Bytes::new()).await
+    }
+
+    /// A call whose answer is 200 with a value.
+    async fn ask<T: serde::de::DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<T, KeysError> {
+        let (status, body) = self.call(method, path, body).await?;
         if status != StatusCode::OK {
             return Err(self.refusal(status, &body, None));
         }

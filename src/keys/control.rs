@@ -1,5 +1,9 @@
-//! The control part: core alone, by its bearer secret, mints, renews and revokes passes and asks how things are.
+//! The control part: core alone, by its bearer secret, mints, renews and revokes passes, asks how
+//! things are and what was used, and sets caps.
 
+mod passes;
+
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,14 +15,9 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::answer::{self, Reply};
-use super::keyring::NotReady;
-use super::pass::Bond;
-use super::rehearsal;
 use super::serve::Shared;
-use super::slot::{Slot, Upstream};
-use super::wire::{
-    MintAnswer, MintRequest, Refusal, RefusalBody, RenewRequest, Renewed, Scenario, SlotStatus, Status, code,
-};
+use super::slot::Upstream;
+use super::wire::{ReadyRequest, Refusal, RefusalBody, RenewRequest, SlotStatus, Status, code};
 use crate::ids::PassId;
 use crate::secret::Secret;
 
@@ -43,96 +42,42 @@ impl ControlSecret {
     }
 }
 
-/// Answers a request below `/control/`.
-pub(super) async fn answer(shared: &Shared, request: Request<Incoming>) -> Response<Reply> {
+/// Answers a request below `/control/` that came from `from`.
+pub(super) async fn answer(shared: &Shared, request: Request<Incoming>, from: IpAddr) -> Response<Reply> {
     if !shared.control.admits(&request) {
         tracing::warn!("a request to the control part came without its secret and was refused");
         return refuse(StatusCode::UNAUTHORIZED, code::UNAUTHORIZED, "the control part needs its secret");
     }
+    route(shared, request, from).await.unwrap_or_else(|refusal| *refusal)
+}
+
+/// An answer that ends a request early. Boxed: it is large and rare.
+type Refused = Box<Response<Reply>>;
+
+async fn route(
+    shared: &Shared,
+    request: Request<Incoming>,
+    from: IpAddr,
+) -> Result<Response<Reply>, Refused> {
     let path = request.uri().path().to_owned();
-    match (request.method(), path.as_str()) {
+    let known = match (request.method(), path.as_str()) {
         (&Method::GET, "/control/status") => answer::value(StatusCode::OK, &status(shared).await),
-        (&Method::POST, "/control/passes") => match read::<MintRequest>(request).await {
-            Ok(wanted) => mint(shared, wanted).await,
-            Err(refusal) => refusal,
-        },
-        (&Method::POST, "/control/passes/renew") => match read::<RenewRequest>(request).await {
-            Ok(wanted) => {
-                let (alive, gone) = shared.passes.renew(&wanted.ids);
-                answer::value(StatusCode::OK, &Renewed { alive, gone, warnings: Vec::new() })
-            }
-            Err(refusal) => refusal,
-        },
+        (&Method::POST, "/control/ready") => {
+            let wanted: ReadyRequest = read(request).await?;
+            answer::value(StatusCode::OK, &passes::ready(shared, &wanted).await)
+        }
+        (&Method::POST, "/control/passes") => passes::mint(shared, read(request).await?, from).await,
+        (&Method::POST, "/control/passes/renew") => {
+            let wanted: RenewRequest = read(request).await?;
+            answer::value(StatusCode::OK, &passes::renew(shared, &wanted.ids))
+        }
         (&Method::DELETE, path) => match path.strip_prefix("/control/passes/").map(PassId::parse) {
-            Some(Ok(id)) => {
-                if shared.passes.revoke(&id) {
-                    tracing::info!(pass = %id, "a pass was revoked");
-                }
-                answer::empty(StatusCode::NO_CONTENT)
-            }
+            Some(Ok(id)) => answer::value(StatusCode::OK, &passes::close(shared, &id)),
             Some(Err(_)) | None => nothing_here(),
         },
         _ => nothing_here(),
-    }
-}
-
-async fn mint(shared: &Shared, wanted: MintRequest) -> Response<Reply> {
-    let Some(slot) = shared.slots.get(wanted.slot.as_str()) else {
-        let message = format!("there is no slot `{}`", wanted.slot);
-        return refuse(StatusCode::NOT_FOUND, code::UNKNOWN_SLOT, &message);
     };
-    let scenario = match wanted.scenario {
-        Some(Scenario::Named(name)) => Some(name),
-        Some(Scenario::Text(_)) => {
-            let message = "this service plays its own scenarios alone";
-            return refuse(StatusCode::BAD_REQUEST, code::UNKNOWN_SCENARIO, message);
-        }
-        None => None,
-    };
-    if let Err((word, message)) = playable(slot, scenario.as_deref()) {
-        return refuse(StatusCode::BAD_REQUEST, word, &message);
-    }
-    if let Err(why) = shared.ready(slot).await {
-        let word = match why {
-            NotReady::NoKey(_) | NotReady::OtherOrigin { .. } => code::NO_CREDENTIAL,
-            NotReady::Vault(_) | NotReady::NoRoots => code::NOT_READY,
-        };
-        return refuse(StatusCode::CONFLICT, word, &why.to_string());
-    }
-    let bond = Bond { run: wanted.run, spawn: wanted.spawn, slot: wanted.slot, scenario };
-    match shared.passes.mint(bond) {
-        Ok((live, pass)) => {
-            let bond = &live.bond;
-            tracing::info!(pass = %live.id, run = %bond.run, spawn = %bond.spawn, slot = %bond.slot, "a pass was given out");
-            let answer = MintAnswer {
-                id: live.id.clone(),
-                pass: pass.expose().to_owned(),
-                lease_seconds: shared.passes.lease().as_secs(),
-            };
-            answer::value(StatusCode::CREATED, &answer)
-        }
-        Err(error) => refuse(StatusCode::CONFLICT, code::TOO_MANY_PASSES, &error.to_string()),
-    }
-}
-
-/// A scenario goes with the rehearsal slot, and only one that exists.
-fn playable(slot: &Slot, scenario: Option<&str>) -> Result<(), (&'static str, String)> {
-    match (&slot.upstream, scenario) {
-        (Upstream::Provider(_), None) => Ok(()),
-        (Upstream::Provider(_), Some(_)) => {
-            Err((code::BAD_REQUEST, format!("slot `{}` plays no scenario", slot.name)))
-        }
-        (Upstream::Rehearsal, None) => Err((code::UNKNOWN_SCENARIO, "a rehearsal needs a scenario".into())),
-        (Upstream::Rehearsal, Some(name)) if rehearsal::scenario_names().any(|known| known == name) => Ok(()),
-        (Upstream::Rehearsal, Some(name)) => {
-            let known: Vec<&str> = rehearsal::scenario_names().collect();
-            let name: String = name.chars().take(60).collect();
-            Err((
-                code::UNKNOWN_SCENARIO,
-                format!("there is no scenario `{name}`; there are {}", known.join(", ")),
-            ))
-        }
-    }
+    Ok(known)
 }
 
 async fn status(shared: &Shared) -> Status {
@@ -159,8 +104,8 @@ async fn status(shared: &Shared) -> Status {
     }
 }
 
-async fn read<T: serde::de::DeserializeOwned>(request: Request<Incoming>) -> Result<T, Response<Reply>> {
-    let bad = |message: &str| refuse(StatusCode::BAD_REQUEST, code::BAD_REQUEST, message);
+async fn read<T: serde::de::DeserializeOwned>(request: Request<Incoming>) -> Result<T, Refused> {
+    let bad = |message: &str| Box::new(refuse(StatusCode::BAD_REQUEST, code::BAD_REQUEST, message));
     let body = Limited::new(request.into_body(), LARGEST).collect();
     let body: Bytes = match tokio::time::timeout(SLOWEST, body).await {
         Ok(Ok(body)) => body.to_bytes(),

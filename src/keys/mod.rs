@@ -11,6 +11,7 @@ pub mod credential;
 mod harden;
 mod headers;
 mod keyring;
+pub mod meter;
 pub mod pass;
 mod proxy;
 pub mod reach;

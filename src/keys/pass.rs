@@ -2,6 +2,7 @@
 //! ends them all.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,8 +11,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use crate::ids::{PassId, RunId, SpawnId};
+use crate::ids::{PassId, PersonId, RunId, SpawnId, StepName};
+use crate::keys::answer;
 use crate::keys::slot::SlotName;
+use crate::keys::wire::{Amount, PassRefusal, RefusalKind, Scenario};
 use crate::secret::Secret;
 
 /// How every pass begins.
@@ -21,17 +24,47 @@ const RANDOM: usize = 32;
 /// How long it is remembered why a pass died, for the log.
 const REMEMBERED: Duration = Duration::from_secs(600);
 
-/// What a pass is bound to.
+/// What a pass is bound to, beside the start of the service, whose table it stands in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bond {
     /// The run that it belongs to.
     pub run: RunId,
+    /// The run's step.
+    pub step: StepName,
     /// The one start of an agent.
     pub spawn: SpawnId,
+    /// Who pays: only this person's key is put on.
+    pub person: PersonId,
     /// The one slot that it opens.
     pub slot: SlotName,
+    /// The models that it opens, with `*` for anything; every model when there is none.
+    pub models: Vec<String>,
+    /// The most that its run may spend, over all the run's passes.
+    pub cap: Option<Amount>,
     /// What the rehearsal slot plays for it.
-    pub scenario: Option<String>,
+    pub scenario: Option<Scenario>,
+    /// The address that asked for it, and the only one that it opens anything from.
+    pub from: IpAddr,
+}
+
+impl Bond {
+    /// Whether it opens this model.
+    pub fn opens(&self, model: &str) -> bool {
+        self.models.is_empty() || self.models.iter().any(|pattern| fits(pattern, model))
+    }
+}
+
+/// Whether a name fits a pattern in which `*` stands for any run of characters.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(start) else { return false };
+    let (between, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for part in between.split('*') {
+        // The earliest place leaves the most for what follows.
+        let Some((_, after)) = name.split_once(part) else { return false };
+        name = after;
+    }
+    name.ends_with(end)
 }
 
 /// A pass that lives, or did when it was looked up.
@@ -43,6 +76,26 @@ pub struct Live {
     pub bond: Bond,
     /// Cancelled at the moment when the pass dies; whatever it opened ends with it.
     pub ended: CancellationToken,
+    refused: Mutex<Option<PassRefusal>>,
+}
+
+impl Live {
+    fn new(bond: Bond) -> Self {
+        Self { id: PassId::random(), bond, ended: CancellationToken::new(), refused: Mutex::default() }
+    }
+    /// Notes that a call was refused for a reason that ends an agent, with the sentence that the agent gets.
+    pub fn refused(&self, kind: RefusalKind, message: &str) {
+        let refusal = PassRefusal { kind, message: message.to_owned() };
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
+    }
+    /// Notes that a later call was let through: what was refused before did not end the agent.
+    pub fn admitted(&self) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+    /// Why the last call was refused, when it was.
+    pub fn refusal(&self) -> Option<PassRefusal> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// Why a pass is not valid. For the log alone: a caller is told the same thing each time.
@@ -54,6 +107,8 @@ pub enum Dead {
     Revoked(PassId),
     /// Core did not renew it in time.
     Expired(PassId),
+    /// It was presented from another address than the one that asked for it.
+    Elsewhere(PassId),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +183,7 @@ impl Passes {
     pub fn mint(&self, bond: Bond) -> Result<(Arc<Live>, Secret), TooManyError> {
         let now = Instant::now();
         let pass = Secret::new(format!("{PREFIX}{}", random_text(RANDOM)));
-        let live = Arc::new(Live { id: PassId::random(), bond, ended: CancellationToken::new() });
+        let live = Arc::new(Live::new(bond));
         let mut table = self.bury(now);
         if table.alive >= self.most {
             return Err(TooManyError(table.alive));
@@ -141,20 +196,26 @@ impl Passes {
         table.alive += 1;
         Ok((live, pass))
     }
-    /// The pass behind what a caller presents. The comparison is of hashes, so its timing tells nothing.
+    /// The pass behind what a caller at `from` presents. The comparison is of hashes, so its timing tells nothing.
     ///
     /// # Errors
-    /// When it is not alive here; the reason is for the log.
-    pub fn look_up(&self, presented: &str) -> Result<Arc<Live>, Dead> {
+    /// When it is not alive, or not for this caller; the reason is for the log.
+    pub fn look_up(&self, presented: &str, from: IpAddr) -> Result<Arc<Live>, Dead> {
         let hash = hash(presented);
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         // Only this one entry is judged: the rest is the sweep's, so that a look-up costs the same with many.
         let entry = table.by_hash.get_mut(&hash).ok_or(Dead::Unknown)?;
         let ended = entry.end_if_over(Instant::now());
+        let live = &entry.live;
         let found = match entry.fate {
-            Fate::Alive { .. } => Ok(entry.live.clone()),
-            Fate::Revoked { .. } => Err(Dead::Revoked(entry.live.id.clone())),
-            Fate::Expired { .. } => Err(Dead::Expired(entry.live.id.clone())),
+            // Whoever presents it from elsewhere changes nothing about it.
+            _ if live.bond.from != from => Err(Dead::Elsewhere(live.id.clone())),
+            Fate::Alive { .. } => Ok(live.clone()),
+            Fate::Revoked { .. } => Err(Dead::Revoked(live.id.clone())),
+            Fate::Expired { .. } => {
+                live.refused(RefusalKind::Pass, answer::NO_PASS);
+                Err(Dead::Expired(live.id.clone()))
+            }
         };
         table.alive = table.alive.saturating_sub(usize::from(ended));
         found
@@ -175,19 +236,24 @@ impl Passes {
             }
         })
     }
-    /// Ends one, and whatever it opened. Says whether it was alive.
-    pub fn revoke(&self, id: &PassId) -> bool {
+    /// Ends one, and whatever it opened, and says which it was. `None` for one that is not known here (any more).
+    pub fn revoke(&self, id: &PassId) -> Option<Arc<Live>> {
         let now = Instant::now();
         let mut table = self.bury(now);
-        let Some(hash) = table.by_id.get(id).copied() else { return false };
-        let Some(entry) = table.by_hash.get_mut(&hash) else { return false };
-        if !matches!(entry.fate, Fate::Alive { .. }) {
-            return false;
+        let hash = table.by_id.get(id).copied()?;
+        let entry = table.by_hash.get_mut(&hash)?;
+        let live = entry.live.clone();
+        if matches!(entry.fate, Fate::Alive { .. }) {
+            entry.fate = Fate::Revoked { at: now };
+            live.ended.cancel();
+            table.alive = table.alive.saturating_sub(1);
         }
-        entry.fate = Fate::Revoked { at: now };
-        entry.live.ended.cancel();
-        table.alive = table.alive.saturating_sub(1);
-        true
+        Some(live)
+    }
+    /// The pass of this public name, alive or not.
+    pub fn named(&self, id: &PassId) -> Option<Arc<Live>> {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        table.by_hash.get(table.by_id.get(id)?).map(|entry| entry.live.clone())
     }
     /// Ends those whose lease is over. Called often, so that an open stream ends too, and by every look-up.
     pub fn sweep(&self) {
@@ -232,8 +298,20 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(3600);
 
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
     fn bond() -> Bond {
-        Bond { run: RunId::random(), spawn: SpawnId::random(), slot: SlotName::rehearsal(), scenario: None }
+        Bond {
+            run: RunId::random(),
+            step: StepName::work(),
+            spawn: SpawnId::random(),
+            person: PersonId::local(),
+            slot: SlotName::rehearsal(),
+            models: Vec::new(),
+            cap: None,
+            scenario: None,
+            from: HERE,
+        }
     }
 
     #[test]
@@ -241,7 +319,7 @@ mod tests {
         let passes = Passes::new(LONG, 10);
         let (live, pass) = passes.mint(bond()).unwrap();
         assert_eq!(pass.expose().len(), PREFIX.len() + 43);
-        assert_eq!(passes.look_up(pass.expose()).unwrap().id, live.id);
+        assert_eq!(passes.look_up(pass.expose(), HERE).unwrap().id, live.id);
         for wrong in [
             "",
             "wp_",
@@ -249,7 +327,7 @@ mod tests {
             pass.expose().trim_start_matches(PREFIX),
             &format!("{}A", pass.expose()),
         ] {
-            assert_eq!(passes.look_up(wrong).unwrap_err(), Dead::Unknown);
+            assert_eq!(passes.look_up(wrong, HERE).unwrap_err(), Dead::Unknown);
         }
     }
 
@@ -257,10 +335,10 @@ mod tests {
     fn a_revoked_pass_is_dead_at_once_and_its_streams_are_told() {
         let passes = Passes::new(LONG, 10);
         let (live, pass) = passes.mint(bond()).unwrap();
-        assert!(passes.revoke(&live.id));
+        assert_eq!(passes.revoke(&live.id).unwrap().id, live.id);
         assert!(live.ended.is_cancelled());
-        assert_eq!(passes.look_up(pass.expose()).unwrap_err(), Dead::Revoked(live.id.clone()));
-        assert!(!passes.revoke(&live.id));
+        assert_eq!(passes.look_up(pass.expose(), HERE).unwrap_err(), Dead::Revoked(live.id.clone()));
+        assert!(passes.revoke(&live.id).is_some() && passes.revoke(&PassId::random()).is_none());
         assert_eq!(passes.renew(std::slice::from_ref(&live.id)), (vec![], vec![live.id.clone()]));
         assert_eq!(passes.alive(), 0);
     }
@@ -272,7 +350,48 @@ mod tests {
         passes.sweep();
         assert!(live.ended.is_cancelled());
         assert_eq!(passes.renew(std::slice::from_ref(&live.id)).1, vec![live.id.clone()]);
-        assert_eq!(passes.look_up(pass.expose()).unwrap_err(), Dead::Expired(live.id.clone()));
+        assert_eq!(passes.look_up(pass.expose(), HERE).unwrap_err(), Dead::Expired(live.id.clone()));
+    }
+
+    #[test]
+    fn a_pass_opens_nothing_from_another_address_and_lives_on_where_it_belongs() {
+        let passes = Passes::new(LONG, 10);
+        let (live, pass) = passes.mint(bond()).unwrap();
+        for elsewhere in ["127.0.0.2", "::1", "10.0.0.1"] {
+            let refused = passes.look_up(pass.expose(), elsewhere.parse().unwrap());
+            assert_eq!(refused.unwrap_err(), Dead::Elsewhere(live.id.clone()));
+        }
+        assert!(passes.look_up(pass.expose(), HERE).is_ok());
+        assert_eq!(live.refusal(), None);
+    }
+
+    #[test]
+    fn a_pass_opens_the_models_that_it_names() {
+        for (pattern, opened, closed) in [
+            ("claude-x", &["claude-x"][..], &["claude-x-1", "a-claude-x", ""][..]),
+            ("claude-*", &["claude-", "claude-x-1"], &["claude", "aclaude-x"]),
+            ("*-x", &["-x", "a-x", "a-x-x"], &["-xa", "x"]),
+            ("a*b*c", &["abc", "a1b2c", "abbcc"], &["ac", "acb", "abcd"]),
+            ("a*a", &["aa", "aba"], &["a"]),
+            ("*", &["", "anything/at-all"], &[]),
+        ] {
+            let bond = Bond { models: vec!["other".into(), pattern.into()], ..bond() };
+            assert!(opened.iter().all(|name| bond.opens(name)), "{pattern}");
+            assert!(!closed.iter().any(|name| bond.opens(name)), "{pattern}");
+        }
+        assert!(bond().opens("anything"));
+    }
+
+    #[test]
+    fn the_last_refusal_is_remembered_until_a_call_is_let_through() {
+        let passes = Passes::new(LONG, 10);
+        let (live, _) = passes.mint(bond()).unwrap();
+        live.refused(RefusalKind::Model, "not this one");
+        live.admitted();
+        assert_eq!(live.refusal(), None);
+        live.refused(RefusalKind::Budget, "spent");
+        let remembered = passes.revoke(&live.id).unwrap().refusal().unwrap();
+        assert_eq!((remembered.kind, remembered.message.as_str()), (RefusalKind::Budget, "spent"));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! elsewhere) and 401 (403, because it speaks of the saved key, and an agent would retry it for half a minute).
 
 use std::error::Error as _;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -65,13 +66,14 @@ pub(super) fn client() -> std::io::Result<UpstreamClient> {
         .build(connector))
 }
 
-/// Answers a request to the agent part, and tells `holder` of the pass that opened it before anything flows.
+/// Answers a request to the agent part that came from `from`, and tells `holder` of the pass that opened it before anything flows.
 pub(super) async fn answer(
     shared: &Shared,
     request: Request<Incoming>,
+    from: IpAddr,
     holder: impl FnOnce(&Arc<Live>),
 ) -> Response<Reply> {
-    let (live, slot, path) = match admit(shared, &request) {
+    let (live, slot, path) = match admit(shared, &request, from) {
         Ok(admitted) => admitted,
         Err(refused) => {
             tracing::warn!(
@@ -112,13 +114,14 @@ impl Refused {
             Self::Dead(Dead::Unknown) => "unknown",
             Self::Dead(Dead::Revoked(_)) => "revoked",
             Self::Dead(Dead::Expired(_)) => "expired",
+            Self::Dead(Dead::Elsewhere(_)) => "from another address",
             Self::Foreign(_) => "for another slot",
         }
     }
     fn pass(&self) -> Option<&str> {
         match self {
             Self::Missing | Self::Dead(Dead::Unknown) => None,
-            Self::Dead(Dead::Revoked(id) | Dead::Expired(id)) => Some(id.as_str()),
+            Self::Dead(Dead::Revoked(id) | Dead::Expired(id) | Dead::Elsewhere(id)) => Some(id.as_str()),
             Self::Foreign(live) => Some(live.id.as_str()),
         }
     }
@@ -128,9 +131,10 @@ impl Refused {
 fn admit<'a, 'b>(
     shared: &'a Shared,
     request: &'b Request<Incoming>,
+    from: IpAddr,
 ) -> Result<(Arc<Live>, &'a Slot, &'b str), Refused> {
     let presented = presented(request.headers()).ok_or(Refused::Missing)?;
-    let live = shared.passes.look_up(presented).map_err(Refused::Dead)?;
+    let live = shared.passes.look_up(presented, from).map_err(Refused::Dead)?;
     let path = request.uri().path().strip_prefix('/').unwrap_or("");
     let name = path.split('/').next().unwrap_or("");
     let rest = path.get(name.len()..).unwrap_or("");

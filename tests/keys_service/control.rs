@@ -3,7 +3,8 @@
 use crate::support::{API_KEY, CONTROL, Place, Stage, TOKEN, Upstream, call, request, until, wanted};
 use hyper::{Method, StatusCode};
 use worca::failure::{Exit, Explain as _};
-use worca::keys::client::{KeysClient, KeysError};
+use worca::ids::PersonId;
+use worca::keys::client::{KeysClient, KeysError, MintRequest, Ready};
 use worca::keys::credential::Kind;
 use worca::keys::serve::Limits;
 use worca::keys::slot::{Origin, SlotName};
@@ -137,4 +138,23 @@ async fn the_date_of_last_use_is_noted() {
         stage.place.vault().list().unwrap().remove(0).last_used.ok_or("none".to_owned())
     })
     .await;
+}
+
+#[tokio::test]
+async fn all_that_a_run_would_lack_is_told_at_once_and_nothing_is_given_out_for_it() {
+    let stage = Stage::set(ok).await;
+    let slots = |names: &[&str]| names.iter().map(|name| SlotName::parse(name).unwrap()).collect::<Vec<_>>();
+    let asked = slots(&["anthropic", "nowhere", "rehearsal"]);
+    let ready = stage.keys.client.ready(&PersonId::local(), &asked).await.unwrap();
+    let missing =
+        |ready: &Ready| ready.missing.iter().map(|missing| missing.slot.to_string()).collect::<Vec<_>>();
+    assert_eq!(missing(&ready), ["nowhere"]);
+    let ada = PersonId::parse("ada").unwrap();
+    let ready = stage.keys.client.ready(&ada, &asked).await.unwrap();
+    assert_eq!(missing(&ready), ["anthropic", "nowhere"]);
+    assert!(ready.missing.iter().all(|missing| !missing.why.is_empty()), "{ready:?}");
+    // Nobody's key stands in for another's.
+    let theirs = MintRequest { person: ada, ..wanted(None) };
+    assert_eq!(stage.keys.client.mint(&theirs).await.unwrap_err().code(), "no-credential");
+    assert_eq!(stage.keys.client.status().await.unwrap().passes, 0);
 }

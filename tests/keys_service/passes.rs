@@ -1,10 +1,11 @@
 //! What a pass opens, and what ends with it.
 
+use std::collections::HashSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::support::{
-    API_KEY, CONTROL, Place, Script, Stage, call, client, message, one_stream, request, soon, until,
+    API_KEY, CONTROL, Place, Script, Stage, call, client, message, one_stream, request, soon, until, wanted,
 };
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -16,6 +17,7 @@ use worca::ids::PassId;
 use worca::keys::credential::Kind;
 use worca::keys::serve::Limits;
 use worca::keys::slot::Origin;
+use worca::keys::wire::{Closing, RefusalKind};
 use worca::secret::Secret;
 
 use crate::{DEAD, ok, short_leases};
@@ -176,4 +178,77 @@ async fn a_caller_that_goes_away_before_the_answer_begins_ends_the_request_too()
     caller.shutdown().await;
     let mut rest = Vec::new();
     let _ = soon("the connection to the provider closes", provider.read_to_end(&mut rest)).await;
+}
+
+/// What a caller at `source` gets back, whole.
+#[cfg(target_os = "linux")]
+async fn asked_from(stage: &Stage, source: &str, pass: &Secret) -> String {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind(format!("{source}:0").parse().unwrap()).unwrap();
+    let mut stream = socket.connect(stage.keys.address).await.unwrap();
+    let head =
+        "POST /anthropic/v1/messages HTTP/1.1\r\nhost: keys\r\nconnection: close\r\ncontent-length: 2\r\n";
+    stream.write_all(format!("{head}x-api-key: {}\r\n\r\n{{}}", pass.expose()).as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    soon("an answer comes", stream.read_to_end(&mut answer)).await.unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")] // Elsewhere loopback is one address.
+async fn a_pass_opens_nothing_from_another_address_than_the_one_that_asked_for_it() {
+    let stage = Stage::set(ok).await;
+    let minted = stage.keys.mint(None).await;
+    for source in ["127.0.0.2", "127.1.2.3"] {
+        let answer = asked_from(&stage, source, &minted.pass).await;
+        assert!(answer.starts_with("HTTP/1.1 403 ") && answer.ends_with(DEAD), "{source}: {answer}");
+    }
+    assert!(stage.upstream.seen().is_empty());
+    let answer = asked_from(&stage, "127.0.0.1", &minted.pass).await;
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    // Whoever tried it from elsewhere changed nothing about it.
+    assert_eq!(stage.keys.client.revoke(&minted.id).await.unwrap().refused, None);
+}
+
+#[tokio::test]
+async fn of_200_passes_minted_at_once_no_two_are_the_same_and_each_opens_for_its_own() {
+    let stage = Stage::set(ok).await;
+    let mut minting = tokio::task::JoinSet::new();
+    for _ in 0..200 {
+        let client = stage.keys.client.clone();
+        minting.spawn(async move { client.mint(&wanted(None)).await.unwrap() });
+    }
+    let minted = minting.join_all().await;
+    let passes: HashSet<&str> = minted.iter().map(|minted| minted.pass.expose()).collect();
+    let ids: HashSet<&PassId> = minted.iter().map(|minted| &minted.id).collect();
+    assert_eq!((passes.len(), ids.len()), (200, 200));
+    assert_eq!(stage.keys.client.status().await.unwrap().passes, 200);
+    // Every second one is taken back: only those are dead.
+    for minted in minted.iter().step_by(2) {
+        stage.keys.client.revoke(&minted.id).await.unwrap();
+    }
+    for (number, minted) in minted.iter().enumerate() {
+        let wanted = if number % 2 == 0 { StatusCode::FORBIDDEN } else { StatusCode::OK };
+        assert_eq!(stage.ask(&minted.pass).await.status, wanted, "{number}");
+    }
+}
+
+#[tokio::test]
+async fn what_became_of_a_pass_is_told_again_when_it_is_asked_again() {
+    let stage = Stage::with(Kind::ApiKey, API_KEY, short_leases(), ok).await;
+    let minted = stage.keys.mint(None).await;
+    until("its lease ends", || async {
+        match stage.keys.client.status().await.unwrap().passes {
+            0 => Ok(()),
+            alive => Err(format!("{alive} alive")),
+        }
+    })
+    .await;
+    assert_eq!(stage.ask(&minted.pass).await.text(), DEAD);
+    let first = stage.keys.client.revoke(&minted.id).await.unwrap();
+    let refused = first.refused.clone().unwrap();
+    assert_eq!(refused.kind, RefusalKind::Pass);
+    assert!(DEAD.contains(&refused.message), "{refused:?}");
+    assert_eq!(stage.keys.client.revoke(&minted.id).await.unwrap(), first);
+    assert_eq!(stage.keys.client.revoke(&PassId::random()).await.unwrap(), Closing::default());
 }

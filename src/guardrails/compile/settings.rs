@@ -74,9 +74,9 @@ pub(super) fn build(hook_command: &str, policy: &Policy, facts: &Facts) -> Value
     })
 }
 
-/// The hook's command line, for a POSIX shell.
+/// The hook's command line, for a POSIX shell, which becomes the hook: a second process would be paid on every call.
 pub(super) fn hook_command(worca: &Path, policy: &Path) -> String {
-    format!("{} hook pre-tool-use --policy {}", quoted(worca), quoted(policy))
+    format!("exec {} hook pre-tool-use --policy {}", quoted(worca), quoted(policy))
 }
 
 /// Worca's own state. A deny has no exceptions, so only what holds nothing of this run can stand there; the hook has

@@ -16,6 +16,7 @@ use serde::de::IgnoredAny;
 use super::answer::{self, Reply};
 use super::pass::Live;
 use super::slot::Ask;
+use super::wire::Scenario;
 pub use scenario::scenario_names;
 use speech::Speech;
 
@@ -61,9 +62,16 @@ impl Asked {
     }
 }
 
+fn named(live: &Live) -> Option<&str> {
+    match live.bond.scenario.as_ref()? {
+        Scenario::Named(name) => Some(name),
+        Scenario::Text(_) => None,
+    }
+}
+
 /// Answers a request to the rehearsal slot with the scenario that the pass is bound to.
 pub(super) async fn answer(request: Request<Incoming>, live: &Live, ask: Ask) -> Response<Reply> {
-    let Some(scenario) = live.bond.scenario.as_deref().and_then(scenario::find) else {
+    let Some(scenario) = named(live).and_then(scenario::find) else {
         return answer::not_found();
     };
     match ask {

@@ -2,6 +2,7 @@
 //! opened what flows on them dies.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,10 +40,16 @@ pub(super) async fn accept(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => match places.clone().try_acquire_owned() {
+            Ok((stream, peer)) => match places.clone().try_acquire_owned() {
                 Ok(place) => {
                     let _ = stream.set_nodelay(true);
-                    drop(tasks.spawn(serve(stream, shared.clone(), stop.clone(), place)));
+                    drop(tasks.spawn(serve(
+                        stream,
+                        peer.ip().to_canonical(),
+                        shared.clone(),
+                        stop.clone(),
+                        place,
+                    )));
                 }
                 Err(_) => tracing::warn!("a connection was refused: there are too many"),
             },
@@ -56,6 +63,7 @@ pub(super) async fn accept(
 
 async fn serve(
     stream: TcpStream,
+    from: IpAddr,
     shared: Arc<Shared>,
     stop: CancellationToken,
     _place: OwnedSemaphorePermit,
@@ -66,7 +74,7 @@ async fn serve(
     let limits = shared.limits.clone();
     let service = service_fn(|request| {
         let (shared, opened) = (shared.clone(), opened.clone());
-        async move { Ok::<_, Infallible>(answer(&shared, request, &opened).await) }
+        async move { Ok::<_, Infallible>(answer(&shared, request, from, &opened).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -109,6 +117,7 @@ async fn serve(
 async fn answer(
     shared: &Shared,
     request: Request<Incoming>,
+    from: IpAddr,
     opened: &watch::Sender<Option<CancellationToken>>,
 ) -> Response<Reply> {
     let path = request.uri().path();
@@ -116,9 +125,9 @@ async fn answer(
         return answer::json(StatusCode::OK, r#"{"status":"ok"}"#);
     }
     if path.starts_with("/control/") {
-        return control::answer(shared, request).await;
+        return control::answer(shared, request, from).await;
     }
-    proxy::answer(shared, request, |live| {
+    proxy::answer(shared, request, from, |live| {
         opened.send_replace(Some(live.ended.clone()));
     })
     .await

@@ -1,0 +1,154 @@
+//! Passes as core asks for them: given out, renewed, taken back, and whether a run could have them at all.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use hyper::{Response, StatusCode};
+
+use super::refuse;
+use crate::ids::{PassId, PersonId};
+use crate::keys::answer::{self, Reply};
+use crate::keys::credential::Credential;
+use crate::keys::keyring::NotReady;
+use crate::keys::pass::Bond;
+use crate::keys::rehearsal;
+use crate::keys::serve::Shared;
+use crate::keys::slot::{Slot, SlotName, Upstream};
+use crate::keys::wire::{
+    Closing, MintAnswer, MintRequest, Missing, Ready, ReadyRequest, Renewed, Scenario, code,
+};
+
+/// The most models that one pass names, and the longest name, in bytes.
+const MODELS: usize = 64;
+const LONGEST_MODEL: usize = 200;
+
+/// Why no pass is given out.
+struct No {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+}
+
+impl No {
+    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into() }
+    }
+    fn unknown_slot(name: &SlotName) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code::UNKNOWN_SLOT, format!("there is no slot `{name}`"))
+    }
+}
+
+/// Gives out a pass to whoever asks at `from`.
+pub(super) async fn mint(shared: &Shared, wanted: MintRequest, from: IpAddr) -> Response<Reply> {
+    match give(shared, wanted, from).await {
+        Ok(answer) => answer::value(StatusCode::CREATED, &answer),
+        Err(no) => refuse(no.status, no.code, &no.message),
+    }
+}
+
+async fn give(shared: &Shared, wanted: MintRequest, from: IpAddr) -> Result<MintAnswer, No> {
+    let Some(slot) = shared.slots.get(wanted.slot.as_str()) else {
+        return Err(No::unknown_slot(&wanted.slot));
+    };
+    if wanted.models.len() > MODELS || wanted.models.iter().any(|model| model.len() > LONGEST_MODEL) {
+        let message = format!("a pass names at most {MODELS} models of at most {LONGEST_MODEL} bytes each");
+        return Err(No::new(StatusCode::BAD_REQUEST, code::BAD_REQUEST, message));
+    }
+    playable(slot, wanted.scenario.as_ref())?;
+    usable(shared, slot, &wanted.person).await.map_err(|why| {
+        let word = match why {
+            NotReady::NoKey(_) | NotReady::OtherOrigin { .. } => code::NO_CREDENTIAL,
+            NotReady::Vault(_) | NotReady::NoRoots => code::NOT_READY,
+        };
+        No::new(StatusCode::CONFLICT, word, why.to_string())
+    })?;
+    let bond = Bond {
+        run: wanted.run,
+        step: wanted.step,
+        spawn: wanted.spawn,
+        person: wanted.person,
+        slot: wanted.slot,
+        models: wanted.models,
+        cap: wanted.cap,
+        scenario: wanted.scenario,
+        from,
+    };
+    let (live, pass) = shared
+        .passes
+        .mint(bond)
+        .map_err(|error| No::new(StatusCode::CONFLICT, code::TOO_MANY_PASSES, error.to_string()))?;
+    let bond = &live.bond;
+    tracing::info!(pass = %live.id, run = %bond.run, step = %bond.step, spawn = %bond.spawn, person = %bond.person, slot = %bond.slot, "a pass was given out");
+    Ok(MintAnswer {
+        id: live.id.clone(),
+        pass: pass.expose().to_owned(),
+        lease_seconds: shared.passes.lease().as_secs(),
+    })
+}
+
+/// Gives passes another lease.
+pub(super) fn renew(shared: &Shared, ids: &[PassId]) -> Renewed {
+    let (alive, gone) = shared.passes.renew(ids);
+    Renewed { alive, gone, warnings: Vec::new() }
+}
+
+/// Ends a pass, and says what became of it.
+pub(super) fn close(shared: &Shared, id: &PassId) -> Closing {
+    let live = shared.passes.revoke(id);
+    if live.is_some() {
+        tracing::info!(pass = %id, "a pass was revoked");
+    }
+    Closing { used: Vec::new(), refused: live.and_then(|live| live.refusal()) }
+}
+
+/// What stands in the way of a run of this person with these slots: all of it at once.
+pub(super) async fn ready(shared: &Shared, wanted: &ReadyRequest) -> Ready {
+    let mut missing = Vec::new();
+    for name in &wanted.slots {
+        let why = match shared.slots.get(name.as_str()) {
+            Some(slot) => usable(shared, slot, &wanted.person).await.err().map(|why| why.to_string()),
+            None => Some(No::unknown_slot(name).message),
+        };
+        missing.extend(why.map(|why| Missing { slot: name.clone(), why }));
+    }
+    Ready { missing, spent: Vec::new() }
+}
+
+/// What a person would use a slot with; `None` for a slot that needs no key.
+async fn usable(
+    shared: &Shared,
+    slot: &Slot,
+    person: &PersonId,
+) -> Result<Option<Arc<Credential>>, NotReady> {
+    // The vault holds `local`'s keys alone, and nobody's key stands in for another's.
+    if matches!(slot.upstream, Upstream::Provider(_)) && *person != PersonId::local() {
+        return Err(NotReady::NoKey(slot.name.clone()));
+    }
+    shared.ready(slot).await
+}
+
+/// A scenario goes with the rehearsal slot, and only one that exists.
+fn playable(slot: &Slot, scenario: Option<&Scenario>) -> Result<(), No> {
+    let bad = |code, message: String| Err(No::new(StatusCode::BAD_REQUEST, code, message));
+    match (&slot.upstream, scenario) {
+        (Upstream::Provider(_), None) => Ok(()),
+        (Upstream::Provider(_), Some(_)) => {
+            bad(code::BAD_REQUEST, format!("slot `{}` plays no scenario", slot.name))
+        }
+        (Upstream::Rehearsal, None) => bad(code::UNKNOWN_SCENARIO, "a rehearsal needs a scenario".into()),
+        (Upstream::Rehearsal, Some(Scenario::Named(name))) => {
+            if rehearsal::scenario_names().any(|known| known == name) {
+                return Ok(());
+            }
+            let known: Vec<&str> = rehearsal::scenario_names().collect();
+            let name: String = name.chars().take(60).collect();
+            bad(
+                code::UNKNOWN_SCENARIO,
+                format!("there is no scenario `{name}`; there are {}", known.join(", ")),
+            )
+        }
+        (Upstream::Rehearsal, Some(Scenario::Text(_))) => {
+            bad(code::UNKNOWN_SCENARIO, "this service plays its own scenarios alone".into())
+        }
+    }
+}

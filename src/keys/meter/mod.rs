@@ -1,0 +1,8 @@
+//! The meter: what a call asks for, what it used, and what that costs. It looks at bytes on their way and changes,
+//! delays and keeps none of them.
+
+mod counted;
+mod prices;
+
+pub use counted::{Asked, Counted};
+pub use prices::{Prices, ReadPricesError};
