@@ -62,11 +62,14 @@ pub enum CreateRunError {
     #[error("`{0}` is not the name of a model, in which `*` stands for anything")]
     ModelPattern(String),
     /// Too many of them.
-    #[error("{0} models are named, and at most {most} can be", most = super::create::MOST_MODELS)]
+    #[error("{0} models are named, and at most {most} can be", most = super::pay::MOST_MODELS)]
     ManyModels(usize),
     /// The text that a rehearsal was to play.
     #[error("the scenario cannot be played: {0}")]
     Scenario(String),
+    /// The scenario's text could not be put into the run's folder.
+    #[error("the run's scenario could not be kept")]
+    Keep(#[source] std::io::Error),
     /// What the run may spend is spent.
     #[error("the budget of run `{run}` is spent: {spent} of {limit}")]
     BudgetSpent {
@@ -105,6 +108,7 @@ impl Explain for CreateRunError {
             Self::CannotPay { .. } => "no-credential",
             Self::ModelPattern(_) | Self::ManyModels(_) => "model-pattern",
             Self::Scenario(_) => "scenario",
+            Self::Keep(_) => "run-folder",
             Self::BudgetSpent { .. } => "budget-spent",
             Self::Worktree(error) => error.code(),
             Self::Store(error) => error.code(),
@@ -137,14 +141,18 @@ impl Explain for CreateRunError {
                 Some("`worca budgets list` shows all; `worca budgets set` raises one".into())
             }
             Self::CannotPay { .. } => Some(
-                "`worca container login` saves a key, and `worca keys put --slot SLOT` beside a service of its \
+                "`worca container login` saves a key, and `worca keys put SLOT` beside a service of its \
                  own; `--model rehearsal` needs none"
                     .into(),
             ),
             Self::BudgetSpent { run, .. } => {
                 Some(format!("`worca resume {run} --budget AMOUNT` gives it a larger one"))
             }
-            Self::ModelPattern(_) | Self::ManyModels(_) | Self::Scenario(_) | Self::Ending => None,
+            Self::ModelPattern(_)
+            | Self::ManyModels(_)
+            | Self::Scenario(_)
+            | Self::Keep(_)
+            | Self::Ending => None,
             Self::Worktree(error) => error.hint(),
             Self::Store(error) => error.hint(),
         }
@@ -168,7 +176,7 @@ impl Explain for CreateRunError {
             Self::Keys(error) => error.exit(),
             Self::Worktree(error) => error.exit(),
             Self::Store(error) => error.exit(),
-            Self::Ending => Exit::Failed,
+            Self::Keep(_) | Self::Ending => Exit::Failed,
         }
     }
 }

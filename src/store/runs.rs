@@ -235,34 +235,15 @@ impl Store {
         Ok(seq.is_some())
     }
 
-    /// Takes up a run again that waits or that an earlier core left, with the event, in one transaction. It gives
-    /// `false` and does nothing when the run stands elsewhere or its worktree is gone.
+    /// Takes up a run again that waits or that an earlier core left, with the event and what it may spend from now
+    /// on, in one transaction. It gives `false` and does nothing when the run stands elsewhere or its worktree is
+    /// gone.
     ///
     /// # Errors
     /// When the database does not take it.
-    pub async fn resume_run(&self, id: &RunId) -> Result<bool, StoreError> {
+    pub async fn resume_run(&self, id: &RunId, budget: Option<Amount>) -> Result<bool, StoreError> {
         let from = "status IN ('parked', 'interrupted') AND worktree = 'present'";
-        self.reopen_run(id, RunStatus::Running, from).await
-    }
-
-    /// Stores what a run may spend from its next start on; nothing limits it when there is none.
-    ///
-    /// # Errors
-    /// When the database does not take it.
-    pub async fn set_run_budget(&self, id: &RunId, budget: Option<Amount>) -> Result<(), StoreError> {
-        let id = id.clone();
-        self.write(move |tx| {
-            tx.execute(
-                "UPDATE runs SET budget = ?2, budget_unit = ?3 WHERE id = ?1",
-                params![
-                    id.as_str(),
-                    budget.map(Amount::value),
-                    budget.map(|budget| budget.unit().as_str())
-                ],
-            )?;
-            Ok(())
-        })
-        .await
+        self.reopen_run(id, RunStatus::Running, from, Some(budget)).await
     }
 
     /// Brings a parked run to its end, with the event: it is `finishing` then. It gives `false` and does nothing
@@ -271,10 +252,16 @@ impl Store {
     /// # Errors
     /// When the database does not take it.
     pub async fn unpark_run(&self, id: &RunId) -> Result<bool, StoreError> {
-        self.reopen_run(id, RunStatus::Finishing, "status = 'parked'").await
+        self.reopen_run(id, RunStatus::Finishing, "status = 'parked'", None).await
     }
 
-    async fn reopen_run(&self, id: &RunId, to: RunStatus, from: &'static str) -> Result<bool, StoreError> {
+    async fn reopen_run(
+        &self,
+        id: &RunId,
+        to: RunStatus,
+        from: &'static str,
+        budget: Option<Option<Amount>>,
+    ) -> Result<bool, StoreError> {
         let id = id.clone();
         let seq = self
             .write(move |tx| {
@@ -288,6 +275,16 @@ impl Store {
                 )?;
                 if changed == 0 {
                     return Ok(None);
+                }
+                if let Some(budget) = budget {
+                    tx.execute(
+                        "UPDATE runs SET budget = ?2, budget_unit = ?3 WHERE id = ?1",
+                        params![
+                            id.as_str(),
+                            budget.map(Amount::value),
+                            budget.map(|budget| budget.unit().as_str())
+                        ],
+                    )?;
                 }
                 events::append(tx, &id, &Event::Status { status: to, reason: None }).map(Some)
             })

@@ -283,7 +283,7 @@ async fn a_database_of_the_first_version_is_brought_up_and_loses_nothing() {
     // What is new works on it at once, and a second open changes nothing more.
     assert_eq!(store.setting("a").await.unwrap(), None);
     store.set_setting("a", "on".into()).await.unwrap();
-    assert!(store.resume_run(&run).await.unwrap());
+    assert!(store.resume_run(&run, None).await.unwrap());
     drop(store);
     let store = Store::open(&path).unwrap();
     assert_eq!(store.setting("a").await.unwrap().as_deref(), Some("on"));
@@ -325,7 +325,7 @@ async fn a_parked_run_waits_and_needs_its_set_until_it_ends() {
     let place = place();
     let store = &place.store;
     let id = run_in(store).await;
-    assert!(!store.resume_run(&id).await.unwrap(), "a run at work is not resumed");
+    assert!(!store.resume_run(&id, None).await.unwrap(), "a run at work is not resumed");
     store.set_run_status(&id, RunStatus::Parked, Some("why".into())).await.unwrap();
     let run = store.run(&id).await.unwrap().unwrap();
     assert_eq!((run.status, run.reason.as_deref(), run.ended_at), (RunStatus::Parked, Some("why"), None));
@@ -334,8 +334,8 @@ async fn a_parked_run_waits_and_needs_its_set_until_it_ends() {
     assert!(store.runs_that_need_set("strict").await.unwrap().is_empty());
     assert!(!store.set_run_status(&id, RunStatus::Done, None).await.unwrap(), "it does not move by itself");
 
-    assert!(store.resume_run(&id).await.unwrap());
-    assert!(!store.resume_run(&id).await.unwrap(), "once");
+    assert!(store.resume_run(&id, None).await.unwrap());
+    assert!(!store.resume_run(&id, None).await.unwrap(), "once");
     let run = store.run(&id).await.unwrap().unwrap();
     assert_eq!((run.status, run.reason), (RunStatus::Running, None));
 
@@ -343,7 +343,7 @@ async fn a_parked_run_waits_and_needs_its_set_until_it_ends() {
     assert!(store.unpark_run(&id).await.unwrap() && !store.unpark_run(&id).await.unwrap());
     store.set_run_status(&id, RunStatus::Stopped, None).await.unwrap();
     assert!(store.runs_that_need_set("permissive").await.unwrap().is_empty());
-    assert!(!store.resume_run(&id).await.unwrap(), "what is over stays over");
+    assert!(!store.resume_run(&id, None).await.unwrap(), "what is over stays over");
 
     // An interrupted run is resumed while its worktree is there, and not after.
     let other = run_in(store).await;
@@ -351,7 +351,7 @@ async fn a_parked_run_waits_and_needs_its_set_until_it_ends() {
     assert_eq!(store.runs_that_need_set("permissive").await.unwrap(), std::slice::from_ref(&other));
     store.worktree_removed(&other).await.unwrap();
     assert!(store.runs_that_need_set("permissive").await.unwrap().is_empty());
-    assert!(!store.resume_run(&other).await.unwrap());
+    assert!(!store.resume_run(&other, None).await.unwrap());
 }
 
 #[tokio::test]
@@ -434,8 +434,11 @@ async fn of_each_budget_the_newest_warning_is_shown_and_a_budget_can_be_raised()
         ]
     );
     assert_eq!(place.store.run(&run).await.unwrap().unwrap().budget, Some(Amount::Tokens(100)));
-    place.store.set_run_budget(&run, Some(Amount::UsdMicros(7))).await.unwrap();
-    assert_eq!(place.store.run(&run).await.unwrap().unwrap().budget, Some(Amount::UsdMicros(7)));
-    place.store.set_run_budget(&run, None).await.unwrap();
+    for budget in [Some(Amount::UsdMicros(7)), None] {
+        place.store.set_run_status(&run, RunStatus::Parked, None).await.unwrap();
+        assert!(place.store.resume_run(&run, budget).await.unwrap());
+        assert_eq!(place.store.run(&run).await.unwrap().unwrap().budget, budget);
+    }
+    assert!(!place.store.resume_run(&run, Some(Amount::Tokens(1))).await.unwrap(), "it is at work");
     assert_eq!(place.store.run(&run).await.unwrap().unwrap().budget, None);
 }
