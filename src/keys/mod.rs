@@ -20,6 +20,7 @@ pub mod secret_file;
 pub mod serve;
 pub mod slot;
 mod transfer;
+mod upstream;
 pub mod vault;
 pub mod wire;
 

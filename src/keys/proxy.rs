@@ -13,10 +13,6 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue};
 use hyper::{Request, Response, StatusCode, Uri, Version};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::answer::{self, Reply};
 use super::credential::{Credential, X_API_KEY};
@@ -27,44 +23,10 @@ use super::serve::{Limits, Shared};
 use super::slot::{Ask, Slot, Upstream};
 use super::transfer::{Download, Fault, Note, Upload};
 
-/// The client of all upstreams; it keeps connections for reuse.
-pub(super) type UpstreamClient = Client<HttpsConnector<HttpConnector>, Upload>;
-
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(15);
-/// How long an unused connection is kept.
-const KEPT: Duration = Duration::from_secs(60);
-/// How often a shared connection is asked whether it still lives, so that a dead one is not waited for.
-const PING: Duration = Duration::from_secs(30);
 /// How much of a refused body is still read, so that the caller gets to see the refusal.
 const DRAINED: u64 = 64 * 1024 * 1024;
 /// And for how long.
 const DRAINING: Duration = Duration::from_secs(10);
-
-/// The client, with the system's own root certificates (a company's too).
-///
-/// # Errors
-/// When the system has none.
-pub(super) fn client() -> std::io::Result<UpstreamClient> {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(CONNECT));
-    tcp.set_keepalive(Some(Duration::from_secs(60)));
-    let connector = HttpsConnectorBuilder::new()
-        .with_native_roots()?
-        .https_or_http()
-        .enable_all_versions()
-        .wrap_connector(tcp);
-    Ok(Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .timer(TokioTimer::new())
-        .pool_idle_timeout(KEPT)
-        .http1_max_buf_size(64 * 1024)
-        .http2_keep_alive_interval(Some(PING))
-        .http2_keep_alive_timeout(PING)
-        .build(connector))
-}
 
 /// Answers a request to the agent part that came from `from`, and tells `holder` of the pass that opened it before anything flows.
 pub(super) async fn answer(

@@ -16,9 +16,9 @@ use super::control::ControlSecret;
 use super::credential::Credential;
 use super::keyring::{Keyring, NotReady};
 use super::pass::Passes;
-use super::proxy::{self, UpstreamClient};
 use super::secret_file::{self, ReadSecretError};
 use super::slot::{Origin, Slot, Slots, Upstream};
+use super::upstream::{self, UpstreamClient};
 use super::vault::{ReadVaultKeyError, Vault, VaultError, VaultKey};
 use crate::failure::{Exit, Explain};
 
@@ -191,7 +191,7 @@ impl Service {
         })
         .await
         .map_err(|_| ServeError::Task)??;
-        let client = proxy::client()
+        let client = upstream::client()
             .inspect_err(
                 |error| tracing::warn!(%error, "no root certificates were found: no provider can be reached"),
             )

@@ -5,8 +5,12 @@
 pub struct Asked {
     /// The model. `None` where the request names none.
     pub model: Option<String>,
-    /// The most tokens that the answer may have, where the request says so.
+    /// Other models that the request lets in: those that stand in for the first, and those of the provider's tools.
+    pub others: Vec<String>,
+    /// The most tokens that an answer may have, where the request says so.
     pub most_output: Option<u64>,
+    /// How many answers are asked for; 0 counts as one.
+    pub answers: u64,
     /// The length of the request's body in bytes, or the most that it can be.
     pub body_bytes: u64,
     /// Whether the provider's dearer, faster mode is asked for.

@@ -3,6 +3,16 @@
 
 mod counted;
 mod prices;
+mod request;
+mod scan;
+mod sse;
+mod watch;
+
+pub(super) use request::{RequestScan, UnclearError};
+pub(super) use watch::{Api, End, Failure, Watch};
 
 pub use counted::{Asked, Counted};
 pub use prices::{Prices, ReadPricesError};
+
+#[cfg(test)]
+mod tests;

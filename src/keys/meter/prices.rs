@@ -217,7 +217,10 @@ impl Prices {
     pub fn most_tokens(&self, slot: &str, asked: &Asked) -> u64 {
         let row = asked.model.as_deref().and_then(|model| self.find(slot, model));
         let (input, output) = row.map_or_else(
-            || (asked.body_bytes.div_ceil(BYTES_PER_TOKEN), asked.most_output.unwrap_or(LARGEST_ANSWER)),
+            || {
+                let output = asked.most_output.unwrap_or(LARGEST_ANSWER).saturating_mul(asked.answers.max(1));
+                (asked.body_bytes.div_ceil(BYTES_PER_TOKEN), output)
+            },
             |row| row.most_tokens(asked),
         );
         input.saturating_add(output)
@@ -236,7 +239,8 @@ impl Row {
         let input = asked.body_bytes.div_ceil(BYTES_PER_TOKEN).min(context);
         let largest = self.max_output.unwrap_or(LARGEST_ANSWER);
         // What is asked for beyond the model's own limit is refused or cut by the provider.
-        (input, asked.most_output.unwrap_or(largest).min(self.max_output.unwrap_or(u64::MAX)))
+        let output = asked.most_output.unwrap_or(largest).min(self.max_output.unwrap_or(u64::MAX));
+        (input, output.saturating_mul(asked.answers.max(1)))
     }
 }
 
