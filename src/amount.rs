@@ -86,7 +86,8 @@ impl FromStr for Amount {
     type Err = ParseAmountError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let refused = || ParseAmountError(text.chars().take(40).filter(|letter| !letter.is_control()).collect());
+        let refused =
+            || ParseAmountError(text.chars().take(40).filter(|letter| !letter.is_control()).collect());
         let word = text.trim();
         let tokens = word.strip_suffix("tokens").or_else(|| word.strip_suffix("token"));
         let amount = match tokens {
@@ -152,9 +153,22 @@ mod tests {
             assert_eq!(amount.to_string(), shown);
             assert_eq!(Amount::of(amount.unit(), amount.value()), amount);
         }
-        for text in
-            ["", "0", "0tokens", "-5", "+5", "5 dollars", "1.0000001", ".", "5.", "$", "tokens", "1e3", "1,000", "9999999999999999tokens"]
-        {
+        for text in [
+            "",
+            "0",
+            "0tokens",
+            "-5",
+            "+5",
+            "5 dollars",
+            "1.0000001",
+            ".",
+            "5.",
+            "$",
+            "tokens",
+            "1e3",
+            "1,000",
+            "9999999999999999tokens",
+        ] {
             assert!(text.parse::<Amount>().is_err(), "{text}");
         }
         assert!(Unit::parse(Unit::Tokens.as_str()) == Some(Unit::Tokens) && Unit::parse("euros").is_none());

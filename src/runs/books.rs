@@ -89,11 +89,7 @@ async fn settle(keys: &KeysClient, store: &Store) -> bool {
 impl Inner {
     /// Ends the pass of a start and stores what was used with it. `None` when the key service does not answer: then
     /// it is asked again later, and the pass dies with its lease.
-    pub(super) async fn close(
-        &self,
-        run: &Run,
-        spawn: &NewSpawn,
-    ) -> Result<Option<Closing>, StoreError> {
+    pub(super) async fn close(&self, run: &Run, spawn: &NewSpawn) -> Result<Option<Closing>, StoreError> {
         match self.settings.keys.revoke(&spawn.pass).await {
             Ok(closing) => {
                 let store = &self.settings.store;

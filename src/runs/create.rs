@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::worktree::{Names, Worktree, check_branch_is_free};
 use super::pay::checked_models;
+use super::worktree::{Names, Worktree, check_branch_is_free};
 use super::{CreateRunError, Inner, MAX_PROMPT, NewRun, scenario};
 use crate::agents::claude;
 use crate::clock::Millis;

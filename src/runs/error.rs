@@ -167,10 +167,9 @@ impl Explain for CreateRunError {
             | Self::Scenario(_)
             | Self::Relative(_) => Exit::Usage,
             Self::Guardrails(error) => error.exit(),
-            Self::NotMounted { .. }
-            | Self::NoPerson
-            | Self::CannotPay { .. }
-            | Self::BudgetSpent { .. } => Exit::Refused,
+            Self::NotMounted { .. } | Self::NoPerson | Self::CannotPay { .. } | Self::BudgetSpent { .. } => {
+                Exit::Refused
+            }
             Self::Repository(error) => error.exit(),
             Self::Author(error) => error.exit(),
             Self::Keys(error) => error.exit(),

@@ -37,7 +37,7 @@ pub use diagnostics::probe_words;
 pub use error::{CreateRunError, ResumeRunError, StopRunError};
 pub use guard::{GuardError, kernel_lacks, lacking};
 pub use pay::Budget;
-pub use settings::{Setting, SetSettingError};
+pub use settings::{SetSettingError, Setting};
 
 use crate::events::{Event, RunStatus};
 use crate::git::{Git, Person};

@@ -51,12 +51,15 @@ impl Outcome {
         let resume = format!("`worca resume {run}` goes on");
         let refused = closing.and_then(|closing| closing.refused.as_ref());
         let (failure, waits) = match refused.map(|refused| (refused.kind, refused.message.as_str())) {
-            Some((RefusalKind::Budget, why)) => {
-                (format!("{why}; {resume} once there is more, with `--budget AMOUNT` for the run's own"), true)
-            }
+            Some((RefusalKind::Budget, why)) => (
+                format!("{why}; {resume} once there is more, with `--budget AMOUNT` for the run's own"),
+                true,
+            ),
             Some((RefusalKind::Key, why)) => (format!("{why}; once there is a key, {resume}"), true),
             _ if restarted => (
-                format!("the key service was started anew while the agent worked, and its pass died with it; {resume}"),
+                format!(
+                    "the key service was started anew while the agent worked, and its pass died with it; {resume}"
+                ),
                 true,
             ),
             Some((RefusalKind::Model | RefusalKind::Pass, why)) => (why.to_owned(), false),

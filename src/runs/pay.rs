@@ -69,7 +69,8 @@ pub(super) fn checked_models(models: Vec<String>) -> Result<Vec<String>, CreateR
         return Err(CreateRunError::ManyModels(models.len()));
     }
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:/@[]*".contains(&byte);
-    match models.iter().find(|name| name.is_empty() || name.len() > LONGEST_MODEL || !name.bytes().all(fits)) {
+    match models.iter().find(|name| name.is_empty() || name.len() > LONGEST_MODEL || !name.bytes().all(fits))
+    {
         Some(name) => Err(CreateRunError::ModelPattern(name.chars().take(60).collect())),
         None => Ok(models),
     }

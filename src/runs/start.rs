@@ -3,12 +3,12 @@
 
 use std::ffi::OsString;
 
+use super::Inner;
 use super::diagnostics::Diagnostics;
 use super::guard::Guard;
 use super::outcome::Outcome;
 use super::resume::go_on;
 use super::worktree::Worktree;
-use super::Inner;
 use crate::agents::claude::Launch;
 use crate::events::{Event, cut};
 use crate::failure::Explain as _;
