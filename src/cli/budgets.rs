@@ -162,29 +162,25 @@ fn name(scope: BudgetScope) -> &'static str {
 
 fn columns(budgets: &[BudgetLine]) -> Vec<Column> {
     let all = |of: fn(&BudgetLine) -> String| budgets.iter().map(of).collect::<Vec<_>>();
+    let period = |budget: &BudgetLine| match budget.scope {
+        BudgetScope::PersonDay => "day".to_owned(),
+        BudgetScope::PersonMonth | BudgetScope::SlotMonth => "month".to_owned(),
+    };
+    let of = |budget: &BudgetLine| match budget.scope {
+        BudgetScope::PersonDay | BudgetScope::PersonMonth => one_line(&budget.of),
+        BudgetScope::SlotMonth => format!("slot {}", one_line(&budget.of)),
+    };
+    let used = |budget: &BudgetLine| {
+        let percent = u128::from(budget.spent) * 100 / u128::from(budget.limit.value.max(1));
+        format!("{percent} %")
+    };
     vec![
-        Column::words(
-            "BUDGET",
-            all(|budget| {
-                let name = match budget.scope {
-                    BudgetScope::PersonDay => "person, day",
-                    BudgetScope::PersonMonth => "person, month",
-                    BudgetScope::SlotMonth => "slot, month",
-                };
-                name.to_owned()
-            }),
-        ),
-        Column::words("OF", all(|budget| one_line(&budget.of))),
+        Column::words("PERIOD", all(period)),
+        Column::words("OF", all(of)),
         Column::numbers("SPENT", all(|budget| Amount::of(budget.limit.unit, budget.spent).to_string()))
             .goes(1),
         Column::numbers("LIMIT", all(|budget| Amount::from(budget.limit).to_string())),
-        Column::numbers(
-            "USED",
-            all(|budget| {
-                let percent = u128::from(budget.spent) * 100 / u128::from(budget.limit.value.max(1));
-                format!("{percent} %")
-            }),
-        ),
+        Column::numbers("USED", all(used)),
     ]
 }
 

@@ -30,21 +30,17 @@ pub fn used(row: &ModelUsage) -> String {
 
 /// What must be known of these numbers beside them.
 pub fn reservations(calls: u64, failed: u64, unpriced: u64, estimated: u64) -> Vec<String> {
-    let share = |count: u64| match count {
-        all if all == calls && calls == 1 => "it".to_owned(),
-        all if all == calls => "all of them".to_owned(),
-        some => format!("{} of them", grouped(some)),
+    let share = |count: u64| match (count, calls) {
+        (1, 1) => "it".to_owned(),
+        (count, calls) if count == calls => "all of them".to_owned(),
+        (count, _) => format!("{} of the calls", grouped(count)),
     };
     let mut told = Vec::new();
     if failed > 0 {
         told.push(format!("{} failed or broke off", share(failed)));
     }
     if estimated > 0 {
-        let part = if calls == 1 { "its output is" } else { "the output of" };
-        told.push(match calls {
-            1 => format!("{part} estimated"),
-            _ => format!("{part} {} is estimated", share(estimated)),
-        });
+        told.push(format!("the output of {} is estimated", share(estimated)));
     }
     if unpriced > 0 {
         told.push(format!("the price of {} is not known and not in the cost", share(unpriced)));
@@ -103,14 +99,14 @@ mod tests {
         assert_eq!(
             used(&row),
             "claude-opus of anthropic: 3 calls, 10,000 tokens in (9,000 of them from the cache), 2,000 out, $0.12; \
-             1 of them failed or broke off; the output of 1 of them is estimated; the price of all of them is not \
-             known and not in the cost"
+             1 of the calls failed or broke off; the output of 1 of the calls is estimated; the price of all of \
+             them is not known and not in the cost"
         );
         let one = ModelUsage { calls: 1, cache_read: 0, failed: 0, estimated: 1, unpriced: 1, ..row };
         assert_eq!(
             used(&one),
-            "claude-opus of anthropic: 1 call, 1,000 tokens in, 2,000 out, $0.12; its output is estimated; the price \
-             of it is not known and not in the cost"
+            "claude-opus of anthropic: 1 call, 1,000 tokens in, 2,000 out, $0.12; the output of it is estimated; the \
+             price of it is not known and not in the cost"
         );
     }
 
