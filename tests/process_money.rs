@@ -22,7 +22,10 @@ async fn who_has_no_key_is_refused_before_anything_is_made() {
     }
     assert_eq!(stage.say(&["runs", "--json"]).await.ends(0).out.trim(), "[]");
     assert_eq!(git(&stage.project(), &["branch", "--list", "worca/*"]), "");
-    assert!(!stage.path("worca/runs").exists() || std::fs::read_dir(stage.path("worca/runs")).unwrap().count() == 0);
+    assert!(
+        !stage.path("worca/runs").exists()
+            || std::fs::read_dir(stage.path("worca/runs")).unwrap().count() == 0
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

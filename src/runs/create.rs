@@ -12,6 +12,7 @@ use crate::events::{Event, RunStatus, cut_to};
 use crate::git::{BranchName, Person, Repository, host_person};
 use crate::guardrails::SetName;
 use crate::ids::RunId;
+use crate::keys::slot::Choice;
 use crate::store::{NewProject, Run, RunEnd};
 
 /// The longest title, in bytes.
@@ -29,12 +30,13 @@ impl Inner {
         };
         let model = new.model.as_deref().map(checked_model).transpose()?;
         let models = checked_models(new.models)?;
-        scenario::check(model.as_deref(), new.scenario.as_deref())?;
+        let choice = choice(model.as_deref())?;
+        scenario::check(&choice, new.scenario.as_deref())?;
         let folder = self.checked_project(&new.project)?;
         let repository =
             Repository::open(&self.settings.git, &folder).await.map_err(CreateRunError::Repository)?;
         let author = self.author(&repository).await?;
-        self.check_payer(&new.payer, model.as_deref()).await?;
+        self.check_payer(&new.payer, choice).await?;
         let budget = new.budget.or(self.standing_budget().await?);
 
         let id = RunId::random();
@@ -157,6 +159,12 @@ fn checked_model(name: &str) -> Result<String, CreateRunError> {
         return Ok(name.to_owned());
     }
     Err(CreateRunError::Model(name.chars().take(60).collect()))
+}
+
+/// The slot that a run with this model needs, and what it plays.
+pub(super) fn choice(model: Option<&str>) -> Result<Choice, CreateRunError> {
+    let refused = |_| CreateRunError::Model(model.unwrap_or_default().chars().take(60).collect());
+    Choice::for_model(model).map_err(refused)
 }
 
 /// The title that was given, or the prompt's first line; one line, no control characters.

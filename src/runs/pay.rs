@@ -77,13 +77,8 @@ pub(super) fn checked_models(models: Vec<String>) -> Result<Vec<String>, CreateR
 }
 
 impl Inner {
-    /// Asks the key service whether the payer can use the slots that a run with this model needs, and may still spend.
-    pub(super) async fn check_payer(
-        &self,
-        payer: &PersonId,
-        model: Option<&str>,
-    ) -> Result<(), CreateRunError> {
-        let choice = Choice::for_model(model);
+    /// Asks the key service whether the payer can use the slots that a run with this choice needs, and may still spend.
+    pub(super) async fn check_payer(&self, payer: &PersonId, choice: Choice) -> Result<(), CreateRunError> {
         let ready = self.settings.keys.ready(payer, &[choice.slot]).await.map_err(CreateRunError::Keys)?;
         match ready.missing.is_empty() && ready.spent.is_empty() {
             true => Ok(()),

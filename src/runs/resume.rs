@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::create::choice;
 use super::drive::Begin;
 use super::error::{ResumeRunError, StopRunError};
 use super::live::Cause;
@@ -111,7 +112,8 @@ impl Inner {
         }
         self.resolve(&run.guardrails).await.map_err(ResumeRunError::Refused)?;
         Self::check_budget(run, run.budget).map_err(ResumeRunError::Refused)?;
-        self.check_payer(&run.payer, run.model.as_deref()).await.map_err(ResumeRunError::Refused)
+        let choice = choice(run.model.as_deref()).map_err(ResumeRunError::Refused)?;
+        self.check_payer(&run.payer, choice).await.map_err(ResumeRunError::Refused)
     }
 
     /// The session to go on with, when the agent program still has it.

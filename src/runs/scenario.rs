@@ -22,19 +22,16 @@ pub fn path_of(model: &str) -> Option<&str> {
 }
 
 /// A text belongs to a model that names a file, and only to that; a name must be a scenario that there is.
-pub(super) fn check(model: Option<&str>, text: Option<&str>) -> Result<(), CreateRunError> {
+pub(super) fn check(choice: &Choice, text: Option<&str>) -> Result<(), CreateRunError> {
     let refused = |why: &str| Err(CreateRunError::Scenario(why.to_owned()));
-    let scenario = Choice::for_model(model).scenario;
-    match (scenario, text) {
-        (Some(name), Some(text)) if is_path(&name) => {
+    match (choice.scenario.as_deref(), text) {
+        (Some(name), Some(text)) if is_path(name) => {
             if text.len() > MAX_SCENARIO {
                 return refused(&format!("it is larger than {} KiB", MAX_SCENARIO / 1024));
             }
             Ok(())
         }
-        (Some(name), None) if is_path(&name) => {
-            refused(&format!("the text of `{name}` did not come with it"))
-        }
+        (Some(name), None) if is_path(name) => refused(&format!("the text of `{name}` did not come with it")),
         (_, Some(_)) => refused("its text goes with a model such as `rehearsal/./name.yaml` alone"),
         (Some(name), None) if !crate::keys::scenario_names().any(|known| known == name) => {
             let known: Vec<_> = crate::keys::scenario_names().collect();
@@ -67,6 +64,7 @@ mod tests {
 
     #[test]
     fn a_text_goes_with_a_model_that_names_a_file_and_a_name_must_be_there() {
+        let check = |model: Option<&str>, text: Option<&str>| check(&Choice::for_model(model).unwrap(), text);
         let text = include_str!("../../scenarios/hello.yaml");
         for model in ["rehearsal/./x.yaml", "rehearsal/../x.yaml", "rehearsal//home/x.yaml"] {
             check(Some(model), Some(text)).unwrap();
