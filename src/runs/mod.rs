@@ -17,6 +17,7 @@ mod guard;
 mod lease;
 mod live;
 mod outcome;
+mod reach;
 mod recover;
 mod resume;
 mod start;
@@ -33,6 +34,7 @@ use tokio_util::task::TaskTracker;
 pub use diagnostics::probe_words;
 pub use error::{CreateRunError, ResumeRunError, StopRunError};
 pub use guard::{GuardError, kernel_lacks, lacking};
+pub use reach::Reach;
 pub use switches::Switch;
 
 use crate::events::{Event, RunStatus};
@@ -86,6 +88,8 @@ pub struct Settings {
     pub mounted: Option<Vec<PathBuf>>,
     /// Files that are closed to every agent (the core token, the control secret).
     pub protected: Vec<PathBuf>,
+    /// Where keys are looked for before each start of an agent.
+    pub reach: Reach,
     /// The port of the key service, which agents need.
     pub keys_port: Option<u16>,
     /// The port that core itself listens on, which no agent needs.

@@ -109,6 +109,8 @@ impl Inner {
             return Err(ResumeRunError::NoWorktree { run: run.id.clone(), tree });
         }
         self.resolve(&run.guardrails).await.map_err(ResumeRunError::Refused)?;
+        let in_reach = self.keys_in_reach().await.map_err(CreateRunError::Guardrails);
+        in_reach.map_err(ResumeRunError::Refused)?;
         self.check_slot(run.model.as_deref()).await.map_err(ResumeRunError::Refused)
     }
 
