@@ -124,7 +124,7 @@ fn is_filled(text: &[u8], begin: usize, end: usize) -> bool {
     let rest = text.get(end..).unwrap_or_default();
     let quoted = rest.first().is_some_and(|byte| matches!(byte, b'"' | b'\''));
     let rest = if quoted { rest.get(1..).unwrap_or_default() } else { rest };
-    let rest = skip(rest, &[b' ', b'\t', b']']);
+    let rest = skip(rest, b" \t]");
     let rest = match rest {
         [b':' | b'?' | b'+', b'=', rest @ ..] | [b'=' | b':', rest @ ..] => rest,
         // `set -gx NAME value` of fish.

@@ -8,6 +8,7 @@ use super::*;
 #[test]
 fn each_shape_is_known_in_quotes_in_a_url_behind_an_escape_and_in_a_line() {
     let mixed = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4";
+    let start = |length: usize| mixed.get(..length).unwrap();
     for key in [
         format!("sk-ant-api03-{mixed}-_{mixed}AA"),
         format!("sk-ant-oat01-{mixed}"),
@@ -16,16 +17,16 @@ fn each_shape_is_known_in_quotes_in_a_url_behind_an_escape_and_in_a_line() {
         format!("sk-svcacct-{mixed}"),
         format!("sk-or-v1-{}", "0123456789abcdef".repeat(4)),
         format!("sk-{mixed}"),
-        format!("AIza{}", &mixed[..35]),
+        format!("AIza{}", start(35)),
         format!("ya29.a0{mixed}"),
         "AKIAQ3EGRRTZ5L7M2WPX".to_owned(),
         "ASIAQ3EGRRTZ5L7M2WPX".to_owned(),
         format!("ABSK{mixed}{mixed}="),
         format!("gsk_{mixed}"),
         format!("xai-{mixed}"),
-        format!("hf_{}", &mixed[..34]),
+        format!("hf_{}", start(34)),
         format!("pplx-{mixed}"),
-        format!("r8_{}", &mixed[..37]),
+        format!("r8_{}", start(37)),
         format!("nvapi-{mixed}"),
     ] {
         for frame in [
