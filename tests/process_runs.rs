@@ -129,8 +129,11 @@ impl Stage {
         command
     }
     fn serve(&mut self) {
+        self.serve_with(&[]);
+    }
+    fn serve_with(&mut self, more: &[&str]) {
         let log = std::fs::File::options().create(true).append(true).open(self.path("core.log")).unwrap();
-        let mut child = self.worca().arg("serve").stderr(log).spawn().unwrap();
+        let mut child = self.worca().arg("serve").args(more).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let Some(url) = line.trim().strip_prefix("Worca is ready on ") else {
@@ -485,4 +488,35 @@ async fn a_key_in_the_repository_itself_warns_with_file_and_line_and_refuses_not
         assert!(said.out.contains(place) || said.err.contains(place), "{place}: {said:?}");
     }
     assert!(!format!("{notes:?}{said:?}{}", stage.log()).contains("c4nary"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_in_that_is_closed_instead_is_tried_to_be_read_before_each_start_in_the_loosest_set() {
+    let mut stage = Stage::set().await;
+    if !worca::spawn::kernel_support().files {
+        eprintln!("this kernel closes no file");
+        return;
+    }
+    drop(stage.core.take());
+    let auth = stage.path("user/.claude/.credentials.json");
+    std::fs::create_dir_all(auth.parent().unwrap()).unwrap();
+    std::fs::write(&auth, CANARY).unwrap();
+    stage.serve_with(&["--close-sign-ins"]);
+    let ask = ["--guardrails", "permissive", "--model", "rehearsal", "--prompt", "Say hello"];
+    let tried = |run: &Value| {
+        let tried = run["policy"]["receipt"]["tried"].as_array().cloned().unwrap_or_default();
+        let name = auth.display().to_string();
+        tried.into_iter().filter(|row| row["target"] == name.as_str() && row["outcome"] == "held").count()
+    };
+    stage.run(&ask).await.ends(0);
+    let run = stage.show(&stage.newest().await).await;
+    assert_eq!(tried(&run), 1, "{run}");
+    // One that comes up later is closed from the next start on, and nothing is refused.
+    let later = stage.path("user/.codex/auth.json");
+    std::fs::create_dir_all(later.parent().unwrap()).unwrap();
+    std::fs::write(&later, CANARY).unwrap();
+    stage.run(&ask).await.ends(0);
+    let run = stage.show(&stage.newest().await).await;
+    assert!(run.to_string().contains(later.to_str().unwrap()), "{run}");
+    assert!(!run.to_string().contains("c4nary"));
 }
