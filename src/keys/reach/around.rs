@@ -61,7 +61,11 @@ impl Surroundings {
         dedup_real(&mut around.secrets);
         around.catalogue = around.catalogue_of(worca_home);
         if projects.is_some() {
-            around.mounts = around.mounted(worca_home);
+            // What is mounted into a project belongs to it.
+            let inside = |place: &PathBuf| around.projects.iter().any(|project| place.starts_with(project));
+            let (inside, mounts) = around.mounted(worca_home).into_iter().partition(inside);
+            around.mounts = mounts;
+            around.projects.extend::<Vec<_>>(inside);
         }
         around
     }

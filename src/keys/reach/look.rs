@@ -12,14 +12,8 @@ const MOST_OF_ANY: u64 = 1024 * 1024;
 /// Folders of secrets below one another.
 const DEEPEST: usize = 4;
 /// Names of files that are a sign-in wherever they are mounted.
-const SIGN_INS: &[&str] = &[
-    ".credentials.json",
-    "application_default_credentials.json",
-    "auth.json",
-    "credentials",
-    "msal_token_cache.json",
-    "oauth_creds.json",
-];
+const SIGN_INS: &[&str] =
+    &[".credentials.json", "application_default_credentials.json", "auth.json", "oauth_creds.json"];
 
 /// Looks everywhere. Reads within limits and changes nothing; it blocks, for some milliseconds as a rule.
 pub fn look(around: &Surroundings) -> Report {
@@ -162,7 +156,7 @@ impl Look<'_> {
             Seen::Bytes(bytes) => match how {
                 How::SignIn if bytes.is_empty() => {}
                 How::SignIn => self.add(path, None, format!("a sign-in or key ({program})"), whose),
-                How::Text(words) => {
+                How::Text(words) | How::Credentials(words) => {
                     for hit in text::look(&bytes, words) {
                         self.add(path, hit.line, format!("{} ({program})", hit.what), whose);
                     }
@@ -176,7 +170,7 @@ impl Look<'_> {
     fn project(&mut self, folder: &Path) {
         for program in PROGRAMS {
             for base in self.folders(program, folder, false) {
-                for (below, how) in program.files.iter().filter(|(_, how)| matches!(how, How::SignIn)) {
+                for (below, how) in program.files.iter().filter(|(_, how)| !matches!(how, How::Text(_))) {
                     self.row(&base, below, program.name, *how, Whose::Core);
                 }
             }
@@ -194,9 +188,13 @@ impl Look<'_> {
         let (entries, _) = file::entries(mount, MOST_ENTRIES);
         for path in entries {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let how = if SIGN_INS.contains(&name.as_str()) { How::SignIn } else { How::Text(&[]) };
+            let how = match name.as_str() {
+                name if SIGN_INS.contains(&name) => How::SignIn,
+                "credentials" | "msal_token_cache.json" => ANY,
+                _ => How::Text(&[]),
+            };
             // Of a folder that may hold anything, what is no credential by its name need not be readable whole.
-            if matches!(how, How::SignIn) || matches!(file::read(&path, MOST_OF_ANY), Seen::Bytes(_)) {
+            if !matches!(how, How::Text(&[])) || matches!(file::read(&path, MOST_OF_ANY), Seen::Bytes(_)) {
                 self.file(&path, WHAT, how, Whose::Core, MOST_OF_ANY);
             }
         }

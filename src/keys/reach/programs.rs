@@ -20,6 +20,8 @@ pub(super) enum How {
     SignIn,
     /// Keys by their names and shapes, and these names.
     Text(&'static [&'static str]),
+    /// The same in a file that is there for nothing but credentials.
+    Credentials(&'static [&'static str]),
 }
 
 /// The folder of one program with its files. A part of a file's path that is `*` means every entry.
@@ -33,7 +35,7 @@ pub(super) struct Program {
     pub(super) files: &'static [(&'static str, How)],
 }
 
-use How::{SignIn, Text};
+use How::{Credentials, SignIn, Text};
 
 /// Claude Code's settings: helpers that print a key or refresh a cloud sign-in.
 /// code.claude.com/docs/en/settings and /amazon-bedrock.
@@ -49,7 +51,7 @@ const CLAUDE_STATE: How = Text(&["oauthAccount", "primaryApiKey"]);
 const PLAIN: How = Text(&[]);
 const API_KEY: How = Text(&["apiKey", "api_key", "api-key"]);
 const TOKENS: How =
-    Text(&["accessToken", "access_token", "refreshToken", "refresh_token", "apiKey", "api_key"]);
+    Credentials(&["accessToken", "access_token", "refreshToken", "refresh_token", "apiKey", "api_key"]);
 
 pub(super) const PROGRAMS: &[Program] = &[
     // Measured with Claude Code 2.1.197: CLAUDE_CONFIG_DIR moves the folder and takes `.claude.json` into it.
@@ -175,11 +177,11 @@ pub(super) const PROGRAMS: &[Program] = &[
         folder: ".aws",
         moved_by: None,
         files: &[
-            ("credentials", SignIn),
+            ("credentials", Credentials(AWS)),
             ("config", Text(AWS)),
             ("sso/cache/*", TOKENS),
             ("login/cache/*", TOKENS),
-            ("cli/cache/*", Text(&["SecretAccessKey"])),
+            ("cli/cache/*", Credentials(&["SecretAccessKey"])),
         ],
     },
     // google.auth._cloud_sdk: `application_default_credentials.json` below CLOUDSDK_CONFIG; gcloud's own beside it.
@@ -202,11 +204,11 @@ pub(super) const PROGRAMS: &[Program] = &[
         folder: ".azure",
         moved_by: Some("AZURE_CONFIG_DIR"),
         files: &[
-            ("msal_token_cache.json", Text(AZURE)),
+            ("msal_token_cache.json", Credentials(AZURE)),
             ("msal_token_cache.bin", SignIn),
-            ("service_principal_entries.json", Text(AZURE)),
+            ("service_principal_entries.json", Credentials(AZURE)),
             ("service_principal_entries.bin", SignIn),
-            ("accessTokens.json", Text(AZURE)),
+            ("accessTokens.json", Credentials(AZURE)),
         ],
     },
     Program {
@@ -260,7 +262,7 @@ pub(super) const SYSTEM: &[(&str, How)] = &[
 /// Variables whose value is the path of one file with credentials.
 pub(super) const FILES: &[(&str, &str, How)] = &[
     ("AWS_CONFIG_FILE", "AWS", Text(AWS)),
-    ("AWS_SHARED_CREDENTIALS_FILE", "AWS", SignIn),
+    ("AWS_SHARED_CREDENTIALS_FILE", "AWS", Credentials(AWS)),
     ("GOOGLE_APPLICATION_CREDENTIALS", "Google Cloud", SignIn),
     ("CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE", "Google Cloud", SignIn),
     ("HF_TOKEN_PATH", "Hugging Face", SignIn),

@@ -64,7 +64,7 @@ pub fn in_project(folders: &[(&str, PathBuf)]) -> Vec<String> {
 
 fn look(path: &Path, below: &Path, whose: &str, how: How) -> Vec<String> {
     let words = match how {
-        How::Text(words) => words,
+        How::Text(words) | How::Credentials(words) => words,
         How::SignIn => &[],
     };
     match file::read(path, MOST_BYTES) {

@@ -109,8 +109,8 @@ fn a_key_is_known_by_its_shape_wherever_it_stands_in_a_value() {
 #[test]
 fn names_and_paths_that_hold_a_key_or_control_letters_are_shown_without_them() {
     let folder = tempfile::tempdir().unwrap();
-    put(folder.path(), &format!("{CANARY}/.aws/credentials"), "x");
-    put(folder.path(), "a\u{1b}[2Jb\nc/.aws/credentials", "x");
+    put(folder.path(), &format!("{CANARY}/.codex/auth.json"), "x");
+    put(folder.path(), "a\u{1b}[2Jb\nc/.codex/auth.json", "x");
     let around = Surroundings {
         environment: environment(&[(CANARY, "1"), (&format!("X_{CANARY}"), CANARY)]),
         homes: vec![folder.path().join(CANARY), folder.path().join("a\u{1b}[2Jb\nc")],

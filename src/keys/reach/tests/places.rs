@@ -48,7 +48,7 @@ fn each_place_in_a_home_is_found() {
         (".continue/config.yaml", "models:\n  - name: x\n    apiKey: abc\n", ":3"),
         (".continue/.env", "MY_KEY=AKIAQ3EGRRTZ5L7M2WPX", ":1"),
         (".cache/huggingface/token", "abc", ""),
-        (".aws/credentials", "[default]\n", ""),
+        (".aws/credentials", "[default]\naws_access_key_id = abc\n", ":2"),
         (".aws/config", "[profile x]\ncredential_process = /bin/x\n", ":2"),
         (".aws/sso/cache/0123.json", "{\"accessToken\": \"abc\"}", ":1"),
         (".aws/cli/cache/0123.json", "{\"Credentials\": {\"SecretAccessKey\": \"abc\"}}", ":1"),
@@ -95,12 +95,7 @@ fn files_that_variables_name_are_looked_at() {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), "file", "abc");
     let path = folder.path().join("file");
-    for variable in [
-        "GOOGLE_APPLICATION_CREDENTIALS",
-        "AWS_SHARED_CREDENTIALS_FILE",
-        "HF_TOKEN_PATH",
-        "OPENAI_API_KEY_FILE",
-    ] {
+    for variable in ["GOOGLE_APPLICATION_CREDENTIALS", "HF_TOKEN_PATH", "OPENAI_API_KEY_FILE"] {
         let mut around = Surroundings {
             environment: environment(&[(variable, path.to_str().unwrap())]),
             ..Surroundings::default()
@@ -167,13 +162,13 @@ fn other_mounts_are_looked_at_as_a_home_as_a_folder_of_credentials_and_as_a_file
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     put(at, "home/.codex/auth.json", "{}");
-    put(at, "aws/credentials", "[default]");
+    put(at, "aws/credentials", "[default]\naws_secret_access_key=abc");
     put(at, "aws/notes.txt", "api_key: explained here; OPENAI_API_KEY");
     put(at, "adc.json", "{\"refresh_token\": \"abc\"}");
     put(at, "data/readme", "nothing");
     let mounts = ["home", "aws", "adc.json", "data", "gone"].map(|name| at.join(name)).to_vec();
     let around = Surroundings { mounts, ..Surroundings::default() };
-    assert_eq!(found(at, &around), ["adc.json:1", "aws/credentials", "home/.codex/auth.json"]);
+    assert_eq!(found(at, &around), ["adc.json:1", "aws/credentials:2", "home/.codex/auth.json"]);
 }
 
 #[test]
@@ -185,8 +180,9 @@ fn a_mounted_project_refuses_for_a_whole_sign_in_and_not_for_its_settings() {
     put(at, "sub/.aws/credentials", "x");
     let around = Surroundings { projects: vec![at.to_owned()], ..Surroundings::default() };
     assert!(look(&around).findings.is_empty());
-    put(at, ".aws/credentials", "x");
-    assert_eq!(found(at, &around), [".aws/credentials"]);
+    put(at, ".aws/credentials", "aws_session_token = x");
+    put(at, ".codex/auth.json", "x");
+    assert_eq!(found(at, &around), [".aws/credentials:1", ".codex/auth.json"]);
 }
 
 #[test]
