@@ -18,6 +18,9 @@ pub(super) enum CutError {
     /// More came than is taken.
     #[error("more came than is taken")]
     TooLarge,
+    /// A scenario says so.
+    #[error("the scenario breaks off here")]
+    Scripted,
 }
 
 /// What every answer carries.

@@ -25,4 +25,4 @@ pub mod vault;
 pub mod wire;
 
 pub use harden::harden;
-pub use rehearsal::scenario_names;
+pub use rehearsal::{check_scenario, scenario_names};

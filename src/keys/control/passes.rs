@@ -11,7 +11,7 @@ use crate::keys::answer::{self, Reply};
 use crate::keys::credential::Credential;
 use crate::keys::keyring::NotReady;
 use crate::keys::pass::Bond;
-use crate::keys::rehearsal;
+use crate::keys::rehearsal::{self, Script};
 use crate::keys::serve::Shared;
 use crate::keys::slot::{Slot, SlotName, Upstream};
 use crate::keys::wire::{
@@ -54,7 +54,7 @@ async fn give(shared: &Shared, wanted: MintRequest, from: IpAddr) -> Result<Mint
         let message = format!("a pass names at most {MODELS} models of at most {LONGEST_MODEL} bytes each");
         return Err(No::new(StatusCode::BAD_REQUEST, code::BAD_REQUEST, message));
     }
-    playable(slot, wanted.scenario.as_ref())?;
+    let scenario = playable(slot, wanted.scenario.as_ref())?;
     usable(shared, slot, &wanted.person).await.map_err(|why| {
         let word = match why {
             NotReady::NoKey(_) | NotReady::OtherOrigin { .. } => code::NO_CREDENTIAL,
@@ -70,7 +70,7 @@ async fn give(shared: &Shared, wanted: MintRequest, from: IpAddr) -> Result<Mint
         slot: wanted.slot,
         models: wanted.models,
         cap: wanted.cap,
-        scenario: wanted.scenario,
+        scenario,
         from,
     };
     let (live, pass) = shared
@@ -127,28 +127,17 @@ async fn usable(
     shared.ready(slot).await
 }
 
-/// A scenario goes with the rehearsal slot, and only one that exists.
-fn playable(slot: &Slot, scenario: Option<&Scenario>) -> Result<(), No> {
+/// A scenario goes with the rehearsal slot, and only one that can be played. It is read once for all calls of the pass.
+fn playable(slot: &Slot, scenario: Option<&Scenario>) -> Result<Option<Arc<Script>>, No> {
     let bad = |code, message: String| Err(No::new(StatusCode::BAD_REQUEST, code, message));
     match (&slot.upstream, scenario) {
-        (Upstream::Provider(_), None) => Ok(()),
+        (Upstream::Provider(_), None) => Ok(None),
         (Upstream::Provider(_), Some(_)) => {
             bad(code::BAD_REQUEST, format!("slot `{}` plays no scenario", slot.name))
         }
         (Upstream::Rehearsal, None) => bad(code::UNKNOWN_SCENARIO, "a rehearsal needs a scenario".into()),
-        (Upstream::Rehearsal, Some(Scenario::Named(name))) => {
-            if rehearsal::scenario_names().any(|known| known == name) {
-                return Ok(());
-            }
-            let known: Vec<&str> = rehearsal::scenario_names().collect();
-            let name: String = name.chars().take(60).collect();
-            bad(
-                code::UNKNOWN_SCENARIO,
-                format!("there is no scenario `{name}`; there are {}", known.join(", ")),
-            )
-        }
-        (Upstream::Rehearsal, Some(Scenario::Text(_))) => {
-            bad(code::UNKNOWN_SCENARIO, "this service plays its own scenarios alone".into())
+        (Upstream::Rehearsal, Some(scenario)) => {
+            rehearsal::find(scenario).map(Some).or_else(|why| bad(code::UNKNOWN_SCENARIO, why))
         }
     }
 }
