@@ -237,7 +237,10 @@ async fn the_real_agent_gets_over_a_stream_that_breaks_off_or_errs_once() {
 
 #[tokio::test]
 async fn the_real_agent_stops_when_every_stream_breaks_off_or_errs() {
-    for fault in ["cut: {after_events: 4, calls: 1000}", "error_event: {type: overloaded_error, message: full, calls: 1000}"] {
+    for fault in [
+        "cut: {after_events: 4, calls: 1000}",
+        "error_event: {type: overloaded_error, message: full, calls: 1000}",
+    ] {
         let text = format!("version: 1\nturns:\n  - text: all of this is done at last\n    {fault}\n");
         let (events, code) = plays(&text, "1").await;
         let result = result(&events);

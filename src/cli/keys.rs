@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal as _, Read as _};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use tokio_util::sync::CancellationToken;
@@ -11,9 +11,10 @@ use zeroize::Zeroize as _;
 use crate::cli::text::{note, print};
 use crate::failure::{Exit, Explain, Failure};
 use crate::home::Home;
+use crate::ids::PersonId;
 use crate::keys::credential::{self, CheckCredentialError, Kind};
 use crate::keys::serve::{Limits, ServeError, Service, Settings};
-use crate::keys::slot::{ANTHROPIC_ORIGIN, Origin, SlotName, Slots, Upstream};
+use crate::keys::slot::{Origin, Slot, SlotName, Slots};
 use crate::keys::vault::{Vault, VaultKey};
 use crate::secret::Secret;
 
@@ -67,17 +68,28 @@ impl VaultArgs {
 
 #[derive(Debug, Args)]
 struct SlotArgs {
-    /// Where the `anthropic` slot goes; a saved key is bound to the origin that it was saved for
-    #[arg(long, value_name = "ORIGIN", env = "WORCA_ANTHROPIC_ORIGIN", default_value = ANTHROPIC_ORIGIN)]
-    anthropic_origin: String,
+    /// The slots file: where slots go that are not built in, and other places for those that are
+    #[arg(long = "slots", value_name = "FILE", env = "WORCA_SLOTS_FILE")]
+    slots_file: Option<PathBuf>,
+    /// Where the `anthropic` slot goes, whatever the slots file says [default: https://api.anthropic.com]
+    #[arg(long, value_name = "ORIGIN", env = "WORCA_ANTHROPIC_ORIGIN")]
+    anthropic_origin: Option<String>,
     /// Take an `http://` origin beyond this machine, over which keys go in the clear
     #[arg(long, env = "WORCA_DANGEROUSLY_PLAIN_ORIGIN")]
     dangerously_plain_origin: bool,
 }
 
 impl SlotArgs {
-    fn anthropic(&self) -> Result<Origin, Failure> {
-        Ok(Origin::parse(&self.anthropic_origin, self.dangerously_plain_origin)?)
+    /// A variable that is set to nothing is not set.
+    fn file(&self) -> Option<&Path> {
+        self.slots_file.as_deref().filter(|file| !file.as_os_str().is_empty())
+    }
+    fn anthropic(&self) -> Result<Option<Origin>, Failure> {
+        let origin = self.anthropic_origin.as_deref().filter(|origin| !origin.is_empty());
+        Ok(origin.map(|origin| Origin::parse(origin, self.dangerously_plain_origin)).transpose()?)
+    }
+    fn read(&self) -> Result<Slots, Failure> {
+        Ok(Slots::read(self.file(), self.anthropic()?)?)
     }
 }
 
@@ -93,12 +105,18 @@ struct ServeArgs {
     vault: VaultArgs,
     #[command(flatten)]
     slots: SlotArgs,
+    /// A price table whose rows come before the built-in ones
+    #[arg(long, value_name = "FILE", env = "WORCA_PRICES_FILE")]
+    prices: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct PutArgs {
     /// The slot
     slot: SlotName,
+    /// Whose key it is: nobody else's agents use it
+    #[arg(long, value_name = "PERSON", default_value = "local")]
+    person: PersonId,
     /// What it is, where its first characters do not say so
     #[arg(long, value_name = "api-key|subscription")]
     kind: Option<Kind>,
@@ -121,6 +139,9 @@ struct ListArgs {
 struct RemoveArgs {
     /// The slot
     slot: SlotName,
+    /// Whose key
+    #[arg(long, value_name = "PERSON", default_value = "local")]
+    person: PersonId,
     #[command(flatten)]
     vault: VaultArgs,
 }
@@ -130,8 +151,8 @@ struct RemoveArgs {
 enum KeysCommandError {
     #[error("there is no slot `{slot}` that takes a key; there is {known}")]
     NoSuchSlot { slot: SlotName, known: String },
-    #[error("no key is saved for slot `{0}`")]
-    NothingSaved(SlotName),
+    #[error("no key is saved for slot `{0}`{whose}", whose = of(.1))]
+    NothingSaved(SlotName, PersonId),
     #[error("the key is read from the standard input, which is a terminal here and would show it")]
     Terminal,
     #[error("the standard input cannot be read")]
@@ -144,7 +165,7 @@ impl Explain for KeysCommandError {
     fn code(&self) -> &'static str {
         match self {
             Self::NoSuchSlot { .. } => "unknown-slot",
-            Self::NothingSaved(_) => "nothing-saved",
+            Self::NothingSaved(..) => "nothing-saved",
             Self::Terminal => "terminal",
             Self::Input(_) => "input-output",
             Self::Signals(_) => "signals",
@@ -155,14 +176,14 @@ impl Explain for KeysCommandError {
             Self::Terminal => {
                 Some("redirect a file, such as `worca keys put anthropic --vault-key-file FILE < key.txt`, or use `worca container login`".into())
             }
-            Self::NothingSaved(_) => Some("`worca keys list` shows what is".into()),
+            Self::NothingSaved(..) => Some("`worca keys list` shows what is".into()),
             Self::NoSuchSlot { .. } | Self::Input(_) | Self::Signals(_) => None,
         }
     }
     fn exit(&self) -> Exit {
         match self {
             Self::NoSuchSlot { .. } | Self::Terminal => Exit::Usage,
-            Self::NothingSaved(_) | Self::Input(_) | Self::Signals(_) => Exit::Failed,
+            Self::NothingSaved(..) | Self::Input(_) | Self::Signals(_) => Exit::Failed,
         }
     }
 }
@@ -184,9 +205,12 @@ async fn serve(args: ServeArgs) -> Result<Exit, Failure> {
     let settings = Settings {
         listen: args.listen,
         data: args.vault.folder()?,
+        slots_file: args.slots.file().map(Path::to_owned),
         anthropic: args.slots.anthropic()?,
         control_file: args.control_file,
         vault_key_file: args.vault.vault_key_file,
+        // A variable that is set to nothing is not set.
+        prices: args.prices.filter(|file| !file.as_os_str().is_empty()),
         limits: Limits::default(),
     };
     // Before anything is read, so that an early signal ends it in order too.
@@ -222,16 +246,19 @@ fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
 
 fn put(args: &PutArgs) -> Result<Exit, Failure> {
     crate::keys::harden().map_err(ServeError::Harden)?;
-    let slots = Slots::built_in(args.slots.anthropic()?);
-    let origin = match slots.get(args.slot.as_str()).map(|slot| &slot.upstream) {
-        Some(Upstream::Provider(origin)) => origin.clone(),
-        Some(Upstream::Rehearsal) | None => return Err(no_such_slot(&args.slot, &slots).into()),
-    };
+    let slots = args.slots.read()?;
+    let endpoint = slots.get(args.slot.as_str()).filter(|slot| slot.takes_key()).and_then(Slot::endpoint);
+    let endpoint = endpoint.ok_or_else(|| no_such_slot(&args.slot, &slots))?;
     let secret = read_secret()?;
-    let kind = credential::check(&secret, args.kind)?;
-    args.vault.open()?.put(&args.slot, kind, &origin, &secret)?;
-    note(&format!("saved: slot {}, {kind}, for {origin}", args.slot));
+    let kind = credential::check(&secret, &args.slot, args.kind)?;
+    args.vault.open()?.put(&args.slot, &args.person, kind, endpoint, &secret)?;
+    note(&format!("saved: slot {}{}, {kind}, for {endpoint}", args.slot, of(&args.person)));
     Ok(Exit::Done)
+}
+
+/// Names a person where it is not the only one that there is without a sign-in.
+fn of(person: &PersonId) -> String {
+    if *person == PersonId::local() { String::new() } else { format!(", person {person}") }
 }
 
 fn read_secret() -> Result<Secret, Failure> {
@@ -259,7 +286,7 @@ fn read_secret() -> Result<Secret, Failure> {
 fn no_such_slot(slot: &SlotName, slots: &Slots) -> KeysCommandError {
     let known: Vec<String> = slots
         .iter()
-        .filter(|slot| matches!(slot.upstream, Upstream::Provider(_)))
+        .filter(|slot| slot.takes_key() && slot.endpoint().is_some())
         .map(|slot| format!("`{}`", slot.name))
         .collect();
     KeysCommandError::NoSuchSlot { slot: slot.clone(), known: known.join(", ") }
@@ -291,9 +318,9 @@ fn list(args: &ListArgs) -> Result<Exit, Failure> {
 }
 
 fn remove(args: &RemoveArgs) -> Result<Exit, Failure> {
-    if !args.vault.open()?.remove(&args.slot)? {
-        return Err(KeysCommandError::NothingSaved(args.slot.clone()).into());
+    if !args.vault.open()?.remove(&args.slot, &args.person)? {
+        return Err(KeysCommandError::NothingSaved(args.slot.clone(), args.person.clone()).into());
     }
-    note(&format!("removed: slot {}", args.slot));
+    note(&format!("removed: slot {}{}", args.slot, of(&args.person)));
     Ok(Exit::Done)
 }

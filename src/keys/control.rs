@@ -1,6 +1,7 @@
 //! The control part: core alone, by its bearer secret, mints, renews and revokes passes, asks how
 //! things are and what was used, and sets caps.
 
+mod books;
 mod passes;
 
 use std::net::IpAddr;
@@ -16,9 +17,8 @@ use subtle::ConstantTimeEq as _;
 
 use super::answer::{self, Reply};
 use super::serve::Shared;
-use super::slot::Upstream;
 use super::wire::{ReadyRequest, Refusal, RefusalBody, RenewRequest, SlotStatus, Status, code};
-use crate::ids::PassId;
+use crate::ids::{PassId, PersonId};
 use crate::secret::Secret;
 
 /// The largest request of the control part, in bytes.
@@ -71,8 +71,12 @@ async fn route(
             let wanted: RenewRequest = read(request).await?;
             answer::value(StatusCode::OK, &passes::renew(shared, &wanted.ids))
         }
+        (&Method::GET, "/control/usage") => books::usage(shared, request.uri().query()).await,
+        (&Method::GET, "/control/caps") => answer::value(StatusCode::OK, &shared.books.caps()),
+        (&Method::PUT, "/control/caps") => books::set_caps(shared, read(request).await?).await,
+        (&Method::DELETE, "/control/caps") => books::remove_caps(shared, read(request).await?).await,
         (&Method::DELETE, path) => match path.strip_prefix("/control/passes/").map(PassId::parse) {
-            Some(Ok(id)) => answer::value(StatusCode::OK, &passes::close(shared, &id)),
+            Some(Ok(id)) => passes::close(shared, &id).await,
             Some(Err(_)) | None => nothing_here(),
         },
         _ => nothing_here(),
@@ -83,11 +87,8 @@ async fn route(
 async fn status(shared: &Shared) -> Status {
     let mut slots = Vec::new();
     for slot in shared.slots.iter() {
-        let origin = match &slot.upstream {
-            Upstream::Provider(origin) => Some(origin.to_string()),
-            Upstream::Rehearsal => None,
-        };
-        let found = shared.ready(slot).await;
+        let origin = slot.endpoint().map(ToString::to_string);
+        let found = shared.ready(slot, &PersonId::local()).await;
         slots.push(SlotStatus {
             slot: slot.name.clone(),
             ready: found.is_ok(),

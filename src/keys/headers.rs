@@ -49,8 +49,8 @@ const NOT_BACK: [HeaderName; 11] = [
     HeaderName::from_static("authentication-info"),
 ];
 
-/// The headers of the request to the upstream, with the credential on.
-pub(super) fn outward(from: &HeaderMap, credential: &Credential) -> HeaderMap {
+/// The headers of the request to the upstream, with the credential on when the slot has one.
+pub(super) fn outward(from: &HeaderMap, credential: Option<&Credential>) -> HeaderMap {
     let named = named_by_connection(from);
     let mut out = HeaderMap::with_capacity(from.len() + 2);
     for (name, value) in from {
@@ -60,19 +60,21 @@ pub(super) fn outward(from: &HeaderMap, credential: &Credential) -> HeaderMap {
     }
     // An error that comes compressed could not be searched for the key.
     out.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    credential.put_on(&mut out);
+    if let Some(credential) = credential {
+        credential.put_on(&mut out);
+    }
     out
 }
 
 /// The headers of the answer to the caller.
-pub(super) fn back(from: &HeaderMap, credential: &Credential) -> HeaderMap {
+pub(super) fn back(from: &HeaderMap, credential: Option<&Credential>) -> HeaderMap {
     let named = named_by_connection(from);
     let mut out = HeaderMap::with_capacity(from.len());
     for (name, value) in from {
         let passes = !ONE_HOP.contains(name)
             && !NOT_BACK.contains(name)
             && !named.contains(name)
-            && !holds(value.as_bytes(), credential.needle());
+            && !credential.is_some_and(|credential| holds(value.as_bytes(), credential.needle()));
         if passes {
             out.append(name, value.clone());
         }
@@ -96,12 +98,14 @@ fn holds(text: &[u8], needle: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::credential::Kind;
-    use crate::keys::slot::Origin;
+    use crate::keys::credential::{Kind, Saved};
+    use crate::keys::slot::{Auth, Origin};
     use crate::secret::Secret;
 
     fn credential() -> Credential {
-        Credential::new(Kind::ApiKey, Origin::anthropic(), Secret::new("sk-ant-api03-canary".into())).unwrap()
+        let secret = Secret::new("sk-ant-api03-canary".into());
+        let saved = Saved { kind: Kind::ApiKey, endpoint: Origin::anthropic().into(), secret };
+        Credential::new(saved, Auth::XApiKey).unwrap()
     }
 
     fn map(pairs: &[(&str, &str)]) -> HeaderMap {
@@ -129,7 +133,7 @@ mod tests {
                 ("anthropic-beta", "a-1,b-2"),
                 ("user-agent", "agent/1"),
             ]),
-            &credential(),
+            Some(&credential()),
         );
         let mut names: Vec<&str> = out.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
@@ -148,8 +152,14 @@ mod tests {
     }
 
     #[test]
+    fn a_slot_without_a_key_gets_none_not_even_the_callers() {
+        let out = outward(&map(&[("authorization", "Bearer wp_x"), ("x-api-key", "wp_x")]), None);
+        assert_eq!(out.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["accept-encoding"]);
+    }
+
+    #[test]
     fn a_connection_header_that_names_the_key_header_does_not_take_the_key_off() {
-        let out = outward(&map(&[("connection", "x-api-key, anthropic-version")]), &credential());
+        let out = outward(&map(&[("connection", "x-api-key, anthropic-version")]), Some(&credential()));
         assert_eq!(out["x-api-key"], "sk-ant-api03-canary");
     }
 
@@ -168,7 +178,7 @@ mod tests {
                 ("location", "https://evil.example"),
                 ("transfer-encoding", "chunked"),
             ]),
-            &credential(),
+            Some(&credential()),
         );
         let mut names: Vec<&str> = out.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();

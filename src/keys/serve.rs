@@ -2,6 +2,7 @@
 //! printed, and it answers nobody before it is hardened.
 
 mod connection;
+mod workers;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,20 +13,26 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::books::{Books, BooksError};
 use super::control::ControlSecret;
 use super::credential::Credential;
 use super::keyring::{Keyring, NotReady};
+use super::meter::{Prices, ReadPricesError};
 use super::pass::Passes;
 use super::secret_file::{self, ReadSecretError};
-use super::slot::{Origin, Slot, Slots, Upstream};
-use super::upstream::{self, UpstreamClient};
+use super::slot::{Origin, ReadSlotsError, Slot, Slots, Upstream};
+use super::upstream::UpstreamClient;
 use super::vault::{ReadVaultKeyError, Vault, VaultError, VaultKey};
 use crate::failure::{Exit, Explain};
+use crate::ids::PersonId;
+use workers::Workers;
 
 /// The shortest control secret that is taken, in characters.
 const SHORTEST_CONTROL: usize = 32;
 /// How often leases are looked at.
 const SWEEP: Duration = Duration::from_millis(250);
+/// With more threads than this it would only wait for the network.
+const MOST_WORKERS: usize = 4;
 
 /// The limits of the service. The defaults are what a box runs with; tests shorten them.
 #[derive(Debug, Clone)]
@@ -46,6 +53,8 @@ pub struct Limits {
     pub connections: usize,
     /// How long open answers may go on once the service is told to end.
     pub drain: Duration,
+    /// How many threads serve connections.
+    pub workers: usize,
 }
 
 impl Default for Limits {
@@ -59,6 +68,7 @@ impl Default for Limits {
             headers: Duration::from_secs(60),
             connections: 4096,
             drain: Duration::from_secs(5),
+            workers: std::thread::available_parallelism().map_or(1, usize::from).min(MOST_WORKERS),
         }
     }
 }
@@ -74,8 +84,12 @@ pub struct Settings {
     pub control_file: PathBuf,
     /// The file with the vault key.
     pub vault_key_file: PathBuf,
-    /// Where the `anthropic` slot goes.
-    pub anthropic: Origin,
+    /// The slots file, when there is one.
+    pub slots_file: Option<PathBuf>,
+    /// Where the `anthropic` slot goes, whatever the slots file says.
+    pub anthropic: Option<Origin>,
+    /// A price table of the person's own, which comes before the built-in one.
+    pub prices: Option<PathBuf>,
     /// Its limits.
     pub limits: Limits,
 }
@@ -98,6 +112,15 @@ pub enum ServeError {
     /// The vault.
     #[error(transparent)]
     Vault(#[from] VaultError),
+    /// The prices.
+    #[error(transparent)]
+    Prices(#[from] ReadPricesError),
+    /// The books.
+    #[error(transparent)]
+    Books(#[from] BooksError),
+    /// The slots file.
+    #[error(transparent)]
+    Slots(#[from] ReadSlotsError),
     /// The address.
     #[error("the key service cannot listen on `{address}`")]
     Listen {
@@ -110,6 +133,9 @@ pub enum ServeError {
     /// A task of its own broke.
     #[error("the key service could not start a part of itself")]
     Task,
+    /// A thread of its own.
+    #[error("the key service could not start its threads")]
+    Threads(#[source] std::io::Error),
 }
 
 impl Explain for ServeError {
@@ -120,8 +146,12 @@ impl Explain for ServeError {
             Self::ShortControl(_) => "control-secret-short",
             Self::VaultKey(error) => error.code(),
             Self::Vault(error) => error.code(),
+            Self::Prices(error) => error.code(),
+            Self::Books(error) => error.code(),
+            Self::Slots(error) => error.code(),
             Self::Listen { .. } => "listen",
             Self::Task => "task",
+            Self::Threads(_) => "threads",
         }
     }
     fn hint(&self) -> Option<String> {
@@ -129,9 +159,12 @@ impl Explain for ServeError {
             Self::Control(error) => error.hint(),
             Self::VaultKey(error) => error.hint(),
             Self::Vault(error) => error.hint(),
+            Self::Prices(error) => error.hint(),
+            Self::Books(error) => error.hint(),
+            Self::Slots(error) => error.hint(),
             Self::ShortControl(_) => Some("`worca container up` writes one that is long enough".into()),
             Self::Listen { .. } => Some("choose another address with `--listen`".into()),
-            Self::Harden(_) | Self::Task => None,
+            Self::Harden(_) | Self::Task | Self::Threads(_) => None,
         }
     }
     fn exit(&self) -> Exit {
@@ -140,7 +173,10 @@ impl Explain for ServeError {
             Self::Control(error) => error.exit(),
             Self::VaultKey(error) => error.exit(),
             Self::Vault(error) => error.exit(),
-            Self::Listen { .. } | Self::Task => Exit::Failed,
+            Self::Prices(error) => error.exit(),
+            Self::Books(error) => error.exit(),
+            Self::Slots(error) => error.exit(),
+            Self::Listen { .. } | Self::Task | Self::Threads(_) => Exit::Failed,
         }
     }
 }
@@ -151,17 +187,26 @@ pub(super) struct Shared {
     pub(super) slots: Slots,
     pub(super) passes: Passes,
     pub(super) keyring: Keyring,
+    pub(super) books: Arc<Books>,
     pub(super) control: ControlSecret,
     pub(super) client: Option<UpstreamClient>,
 }
 
 impl Shared {
-    /// The credential that a slot would use now; `None` for one that needs none.
-    pub(super) async fn ready(&self, slot: &Slot) -> Result<Option<Arc<Credential>>, NotReady> {
-        if matches!(slot.upstream, Upstream::Provider(_)) && self.client.is_none() {
-            return Err(NotReady::NoRoots);
+    /// The credential that a slot would use now for this person; `None` for a slot that needs none.
+    pub(super) async fn ready(
+        &self,
+        slot: &Slot,
+        person: &PersonId,
+    ) -> Result<Option<Arc<Credential>>, NotReady> {
+        match &slot.upstream {
+            Upstream::Unset => {
+                let file = self.slots.file().map(str::to_owned);
+                Err(NotReady::NoPlace { slot: slot.name.clone(), file })
+            }
+            Upstream::Provider(_) if self.client.is_none() => Err(NotReady::NoRoots),
+            Upstream::Provider(_) | Upstream::Rehearsal => self.keyring.credential(slot, person).await,
         }
-        self.keyring.credential(slot).await
     }
 }
 
@@ -171,6 +216,7 @@ pub struct Service {
     address: SocketAddr,
     shared: Arc<Shared>,
     tasks: TaskTracker,
+    workers: Workers,
 }
 
 impl Service {
@@ -185,13 +231,17 @@ impl Service {
             return Err(ServeError::ShortControl(settings.control_file));
         }
         let (data, key_file) = (settings.data, settings.vault_key_file);
-        let vault = tokio::task::spawn_blocking(move || {
-            let key = VaultKey::read(&key_file)?;
-            Ok::<_, ServeError>(Vault::open(&data, key)?)
+        let (slots_file, anthropic, prices) = (settings.slots_file, settings.anthropic, settings.prices);
+        let (slots, vault, books) = tokio::task::spawn_blocking(move || {
+            let slots = Slots::read(slots_file.as_deref(), anthropic)?;
+            let prices = Prices::read(prices.as_deref())?;
+            let vault = Vault::open(&data, VaultKey::read(&key_file)?)?;
+            Ok::<_, ServeError>((slots, vault, Books::open(&data, prices)?))
         })
         .await
         .map_err(|_| ServeError::Task)??;
-        let client = upstream::client()
+        let workers = Workers::start(settings.limits.workers).map_err(ServeError::Threads)?;
+        let client = UpstreamClient::new(workers.others())
             .inspect_err(
                 |error| tracing::warn!(%error, "no root certificates were found: no provider can be reached"),
             )
@@ -201,14 +251,15 @@ impl Service {
         let address = listener.local_addr().map_err(listen)?;
         let tasks = TaskTracker::new();
         let shared = Arc::new(Shared {
-            slots: Slots::built_in(settings.anthropic),
+            slots,
             passes: Passes::new(settings.limits.lease, settings.limits.passes),
             keyring: Keyring::new(vault, tasks.clone()),
+            books: Arc::new(books),
             control: ControlSecret::new(&control),
             client,
             limits: settings.limits,
         });
-        Ok(Self { listener, address, shared, tasks })
+        Ok(Self { listener, address, shared, tasks, workers })
     }
 
     /// Where it listens: with port 0, the one that the system chose.
@@ -228,12 +279,13 @@ impl Service {
                 }
             }
         };
-        let accept = connection::accept(&self.listener, &self.shared, &self.tasks, &stop);
+        let accept = connection::accept(&self.listener, &self.shared, &self.workers, &self.tasks, &stop);
         tokio::join!(sweeper, accept);
         drop(self.listener);
         self.tasks.close();
         // Connections end by themselves after the drain time; what remains is a last write to the vault.
         self.tasks.wait().await;
+        self.workers.end().await;
         tracing::info!("the key service has ended");
     }
 }

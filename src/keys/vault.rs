@@ -11,12 +11,11 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 pub use key::{ReadVaultKeyError, VaultKey};
 
 use crate::failure::{Exit, Explain};
-use crate::keys::credential::{self, Credential, Kind};
-use crate::keys::slot::{Origin, SlotName};
+use crate::ids::PersonId;
+use crate::keys::credential::{self, Kind, Saved};
+use crate::keys::slot::{Endpoint, SlotName};
 use crate::secret::Secret;
 
-/// Whose credentials there are while nobody signs in.
-pub const LOCAL: &str = "local";
 const FILE: &str = "vault.db";
 
 /// One row, as far as it may be seen.
@@ -28,7 +27,7 @@ pub struct Listed {
     pub person: String,
     /// `api-key` or `subscription`.
     pub kind: String,
-    /// The origin that it was saved for.
+    /// The origin that it was saved for, and the path before everything there.
     pub origin: String,
     /// The last four characters, of one that is long enough.
     pub last_four: Option<String>,
@@ -78,10 +77,12 @@ pub enum VaultError {
         path: PathBuf,
     },
     /// A row does not open, though the key is right.
-    #[error("the key saved for slot `{slot}` was changed or damaged in the vault")]
+    #[error("the key that `{person}` saved for slot `{slot}` was changed or damaged in the vault")]
     Damaged {
+        /// For which slot.
+        slot: SlotName,
         /// Whose.
-        slot: String,
+        person: PersonId,
     },
     /// The cipher refused to seal.
     #[error("the key could not be sealed")]
@@ -160,19 +161,21 @@ impl Vault {
         Ok(Self { path, database, key })
     }
 
-    /// Saves a credential for requests to `origin`, in place of the one that was there.
+    /// Saves a person's credential for requests to `endpoint`, in place of the one that was there.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn put(
         &mut self,
         slot: &SlotName,
+        person: &PersonId,
         kind: Kind,
-        origin: &Origin,
+        endpoint: &Endpoint,
         secret: &Secret,
     ) -> Result<(), VaultError> {
+        let origin = endpoint.to_string();
         let address =
-            Address { slot: slot.as_str(), person: LOCAL, kind: kind.as_str(), origin: origin.as_str() };
+            Address { slot: slot.as_str(), person: person.as_str(), kind: kind.as_str(), origin: &origin };
         let (nonce, sealed) =
             self.key.seal(&address.bound(), secret.expose().as_bytes()).ok_or(VaultError::Seal)?;
         self.database
@@ -197,14 +200,17 @@ impl Vault {
         Ok(())
     }
 
-    /// Removes a slot's credential, and says whether there was one.
+    /// Removes a person's credential for a slot, and says whether there was one.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn remove(&mut self, slot: &SlotName) -> Result<bool, VaultError> {
+    pub fn remove(&mut self, slot: &SlotName, person: &PersonId) -> Result<bool, VaultError> {
         let removed = self
             .database
-            .execute("DELETE FROM credential WHERE slot = ?1 AND person = ?2", params![slot.as_str(), LOCAL])
+            .execute(
+                "DELETE FROM credential WHERE slot = ?1 AND person = ?2",
+                params![slot.as_str(), person.as_str()],
+            )
             .map_err(self.failed("written"))?;
         Ok(removed > 0)
     }
@@ -236,13 +242,13 @@ impl Vault {
         read().map_err(self.failed("read"))
     }
 
-    /// A slot's credential, opened. `None` when there is none.
-    pub(super) fn get(&self, slot: &SlotName) -> Result<Option<Credential>, VaultError> {
+    /// A person's credential for a slot, opened. `None` when that person has none, whoever else does.
+    pub(super) fn get(&self, slot: &SlotName, person: &PersonId) -> Result<Option<Saved>, VaultError> {
         let row = self
             .database
             .query_row(
                 "SELECT kind, origin, nonce, sealed FROM credential WHERE slot = ?1 AND person = ?2",
-                params![slot.as_str(), LOCAL],
+                params![slot.as_str(), person.as_str()],
                 |row| {
                     Ok((
                         row.get::<_, String>(0)?,
@@ -255,21 +261,21 @@ impl Vault {
             .optional()
             .map_err(self.failed("read"))?;
         let Some((kind, origin, nonce, sealed)) = row else { return Ok(None) };
-        let address = Address { slot: slot.as_str(), person: LOCAL, kind: &kind, origin: &origin };
+        let address = Address { slot: slot.as_str(), person: person.as_str(), kind: &kind, origin: &origin };
         let opened = || {
             let plain = self.key.open(&address.bound(), &nonce, &sealed)?;
             let secret = Secret::new(String::from_utf8(plain).ok()?);
-            Credential::new(Kind::parse(&kind)?, Origin::parse(&origin, true).ok()?, secret)
+            Some(Saved { kind: Kind::parse(&kind)?, endpoint: Endpoint::of_text(&origin)?, secret })
         };
-        opened().map(Some).ok_or_else(|| VaultError::Damaged { slot: slot.to_string() })
+        opened().map(Some).ok_or_else(|| VaultError::Damaged { slot: slot.clone(), person: person.clone() })
     }
 
-    /// Notes that a slot's credential was used now.
-    pub(super) fn touch(&self, slot: &SlotName) -> Result<(), VaultError> {
+    /// Notes that a person's credential for a slot was used now.
+    pub(super) fn touch(&self, slot: &SlotName, person: &PersonId) -> Result<(), VaultError> {
         self.database
             .execute(
                 "UPDATE credential SET last_used = ?3 WHERE slot = ?1 AND person = ?2",
-                params![slot.as_str(), LOCAL, now()],
+                params![slot.as_str(), person.as_str(), now()],
             )
             .map(drop)
             .map_err(self.failed("written"))

@@ -126,7 +126,8 @@ impl Inner {
 
     /// Asks the key service whether an agent with this model would get a pass.
     pub(super) async fn check_slot(&self, model: Option<&str>) -> Result<(), CreateRunError> {
-        let choice = Choice::for_model(model);
+        let choice = Choice::for_model(model)
+            .map_err(|_| CreateRunError::Model(model.unwrap_or_default().chars().take(60).collect()))?;
         let status = self.settings.keys.status().await.map_err(CreateRunError::Keys)?;
         let refused = |why: Option<&str>| CreateRunError::NoCredential {
             slot: choice.slot.as_str().to_owned(),

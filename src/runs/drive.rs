@@ -75,7 +75,10 @@ impl Inner {
             Err(NoGuard::Store(error)) => return Err(error),
         };
         let session = if begin == Begin::Again { self.session(run).await? } else { None };
-        let choice = Choice::for_model(run.model.as_deref());
+        let choice = match Choice::for_model(run.model.as_deref()) {
+            Ok(choice) => choice,
+            Err(error) => return Ok(Outcome::failed(&error)),
+        };
         let spawn = SpawnId::random();
         let wanted = MintRequest {
             run: run.id.clone(),

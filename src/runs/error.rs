@@ -92,7 +92,9 @@ impl Explain for CreateRunError {
             Self::EmptyPrompt => Some("say what to do: `--prompt`, `--file`, or standard input".into()),
             Self::LongPrompt(_) => Some("put long text into a file of the project and name it".into()),
             Self::Guardrails(error) => error.hint(),
-            Self::Model(_) => Some("give a model's name, or `rehearsal`".into()),
+            Self::Model(_) => {
+                Some("give a model's name, a slot and a model (`openrouter/MODEL`), or `rehearsal`".into())
+            }
             Self::Relative(_) => Some("give the project's absolute path".into()),
             Self::NotMounted { project, mounted } => {
                 let list = mounted.iter().map(|path| format!("`{}`", path.display()));

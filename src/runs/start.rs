@@ -14,7 +14,7 @@ use crate::events::{Event, cut};
 use crate::failure::Explain as _;
 use crate::git::{Person, agent_environment};
 use crate::keys::client::Minted;
-use crate::keys::slot::SlotName;
+use crate::keys::slot::{Choice, SlotName};
 use crate::spawn::{self, Agent, SpawnError};
 use crate::store::{NewSpawn, Run, StoreError};
 
@@ -73,7 +73,7 @@ impl Inner {
         let environment = agent_environment(&worktree.tree(), worktree.common_dir(), &person);
         Launch {
             program: self.settings.claude.clone(),
-            model: run.model.clone(),
+            model: Choice::for_model(run.model.as_deref()).ok().and_then(|choice| choice.model),
             facts: guard.facts,
             compiled: guard.compiled,
             base_url: self.settings.keys.base_url(start.slot),

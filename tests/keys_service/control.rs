@@ -53,7 +53,7 @@ async fn a_pass_is_refused_with_a_reason_where_it_would_open_nothing() {
         ("no-credential", "no key is saved for slot `anthropic`")
     );
     let mut unknown = wanted(None);
-    unknown.slot = SlotName::parse("openai").unwrap();
+    unknown.slot = SlotName::parse("nowhere").unwrap();
     let refused = |error: KeysError| match error {
         KeysError::Refused { code, message } => (code, message),
         other => panic!("{other}"),
@@ -96,7 +96,7 @@ async fn a_key_saved_or_removed_by_another_process_counts_for_the_running_servic
     let stage = Stage::set(ok).await;
     let minted = stage.keys.mint(None).await;
     assert_eq!(stage.ask(&minted.pass).await.status, StatusCode::OK);
-    stage.place.vault().remove(&SlotName::anthropic()).unwrap();
+    stage.place.vault().remove(&SlotName::anthropic(), &PersonId::local()).unwrap();
     let answer = until("the removal counts", || async {
         let answer = stage.ask(&minted.pass).await;
         if answer.status == StatusCode::OK { Err("still used".into()) } else { Ok(answer) }
@@ -105,7 +105,8 @@ async fn a_key_saved_or_removed_by_another_process_counts_for_the_running_servic
     assert_eq!(answer.status, StatusCode::FORBIDDEN);
     assert!(answer.text().contains("no key is saved for slot `anthropic`"), "{}", answer.text());
     let status = stage.keys.client.status().await.unwrap();
-    assert!(!status.slots[0].ready && status.slots[1].ready, "{status:?}");
+    let ready = |name| status.slots.iter().find(|slot| slot.slot.as_str() == name).unwrap().ready;
+    assert!(!ready("anthropic") && ready("rehearsal"), "{status:?}");
     stage.place.put(Kind::Subscription, &stage.upstream.origin, TOKEN);
     until("the new key counts", || async {
         let status = stage.keys.client.status().await.unwrap();

@@ -4,10 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod control;
+mod money;
 mod passes;
 mod process;
 mod proxy;
 mod rehearsal;
+mod slots;
 #[path = "../support/keys.rs"]
 mod support;
 

@@ -76,11 +76,18 @@ async fn a_scenario_by_its_text_fails_is_cut_errs_and_then_answers_for_each_pass
     let keys = place.start(Origin::anthropic(), Limits::default()).await;
     for _ in 0..2 {
         let minted = scripted(&keys, BAD_DAY).await;
-        let post = |body: &str| request(Method::POST, &keys.url("/rehearsal/v1/messages"), Some(&minted.pass), body);
+        let post =
+            |body: &str| request(Method::POST, &keys.url("/rehearsal/v1/messages"), Some(&minted.pass), body);
         for _ in 0..2 {
             let failed = call(post(&turns(0))).await;
-            assert_eq!((failed.status.as_u16(), &failed.headers["retry-after"]), (529, &"3".parse().unwrap()));
-            assert_eq!(failed.text(), r#"{"type":"error","error":{"type":"overloaded_error","message":"Full"}}"#);
+            assert_eq!(
+                (failed.status.as_u16(), &failed.headers["retry-after"]),
+                (529, &"3".parse().unwrap())
+            );
+            assert_eq!(
+                failed.text(),
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Full"}}"#
+            );
         }
         let cut = soon("an answer begins", client().request(post(&turns(0)))).await.unwrap();
         assert_eq!(cut.status(), StatusCode::OK);
@@ -98,7 +105,10 @@ async fn a_scenario_by_its_text_fails_is_cut_errs_and_then_answers_for_each_pass
         assert!(erred.text().ends_with("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Full\"}}\n\n"), "{}", erred.text());
         let whole = call(post(&turns(0))).await.text();
         assert_eq!(whole.matches("\"type\":\"tool_use\"").count(), 2);
-        assert!(whole.contains("\"cache_read_input_tokens\":7") && whole.contains("\"output_tokens\":50"), "{whole}");
+        assert!(
+            whole.contains("\"cache_read_input_tokens\":7") && whole.contains("\"output_tokens\":50"),
+            "{whole}"
+        );
         let expired = call(post(&turns(1))).await;
         assert_eq!(expired.status, StatusCode::FORBIDDEN);
         assert!(expired.text().contains("(401): Expired"), "{}", expired.text());
@@ -118,7 +128,8 @@ async fn what_is_no_scenario_gets_no_pass_and_a_sentence_with_the_place() {
     ] {
         assert!(check_scenario(text).unwrap_err().starts_with(expected));
         let scenario = Some(Scenario::Text(text.to_owned()));
-        let refused = keys.client.mint(&MintRequest { scenario, ..wanted(Some("rehearsal")) }).await.unwrap_err();
+        let refused =
+            keys.client.mint(&MintRequest { scenario, ..wanted(Some("rehearsal")) }).await.unwrap_err();
         assert!(refused.to_string().contains(expected), "{refused}");
     }
     let unknown = keys.client.mint(&wanted(Some("rehearsal/none"))).await.unwrap_err().to_string();
@@ -128,7 +139,8 @@ async fn what_is_no_scenario_gets_no_pass_and_a_sentence_with_the_place() {
 #[test]
 fn every_scenario_of_the_documentation_reads() {
     let text = include_str!("../../docs/rehearsal.md");
-    let scenarios: Vec<&str> = text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    let scenarios: Vec<&str> =
+        text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert_eq!(scenarios.len(), 4);
     for scenario in scenarios {
         check_scenario(scenario).unwrap_or_else(|error| panic!("{error}\n{scenario}"));

@@ -27,7 +27,7 @@ use worca::ids::{PersonId, RunId, SpawnId, StepName};
 use worca::keys::client::{KeysClient, MintRequest, Minted};
 use worca::keys::credential::Kind;
 use worca::keys::serve::{Limits, Service, Settings};
-use worca::keys::slot::{Choice, Origin, SlotName};
+use worca::keys::slot::{Choice, Endpoint, Origin, SlotName};
 use worca::keys::vault::{Vault, VaultKey};
 use worca::keys::wire::Scenario;
 use worca::secret::Secret;
@@ -95,7 +95,10 @@ impl Place {
         Vault::open(&self.data(), VaultKey::read(&self.vault_key()).unwrap()).unwrap()
     }
     pub fn put(&self, kind: Kind, origin: &Origin, secret: &str) {
-        self.vault().put(&SlotName::anthropic(), kind, origin, &Secret::new(secret.into())).unwrap();
+        self.put_of(&SlotName::anthropic(), &PersonId::local(), kind, &origin.clone().into(), secret);
+    }
+    pub fn put_of(&self, slot: &SlotName, person: &PersonId, kind: Kind, at: &Endpoint, secret: &str) {
+        self.vault().put(slot, person, kind, at, &Secret::new(secret.into())).unwrap();
     }
     pub fn settings(&self, anthropic: Origin, limits: Limits) -> Settings {
         Settings {
@@ -103,9 +106,19 @@ impl Place {
             data: self.data(),
             control_file: self.control(),
             vault_key_file: self.vault_key(),
-            anthropic,
+            slots_file: None,
+            anthropic: Some(anthropic),
+            prices: None,
             limits,
         }
+    }
+    /// A service whose slots are those of this file.
+    pub async fn start_with(&self, slots: &str) -> Running {
+        let file = self.folder.path().join("slots.yaml");
+        std::fs::write(&file, slots).unwrap();
+        let settings = self.settings(Origin::anthropic(), Limits::default());
+        let settings = Settings { slots_file: Some(file), anthropic: None, ..settings };
+        Running::of(Service::start(settings).await.unwrap())
     }
     pub async fn start(&self, anthropic: Origin, limits: Limits) -> Running {
         Running::of(Service::start(self.settings(anthropic, limits)).await.unwrap())
@@ -142,7 +155,7 @@ impl Running {
 }
 
 pub fn wanted(model: Option<&str>) -> MintRequest {
-    let choice = Choice::for_model(model);
+    let choice = Choice::for_model(model).unwrap();
     MintRequest {
         run: RunId::random(),
         step: StepName::work(),

@@ -10,6 +10,7 @@ use crate::container::verbs::Job;
 use crate::container::verbs::login::{self, Person};
 use crate::failure::{Exit, Explain, Failure};
 use crate::keys::credential::{self, CheckCredentialError};
+use crate::keys::slot::SlotName;
 use crate::secret::Secret;
 
 /// A key is a line; more is not one.
@@ -85,7 +86,7 @@ pub(super) async fn run(job: &Job<'_>, args: LoginArgs) -> Result<Exit, Failure>
     }
     if args.api_key {
         let key = ask_key().await?;
-        credential::check(&key, None).map_err(|error| match error {
+        credential::check(&key, &SlotName::anthropic(), None).map_err(|error| match error {
             // That error's own sentence is about an option that this command does not have.
             CheckCredentialError::Unknown => AskError::Unlike,
             error => AskError::NotOne(error),

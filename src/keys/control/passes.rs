@@ -6,9 +6,8 @@ use std::sync::Arc;
 use hyper::{Response, StatusCode};
 
 use super::refuse;
-use crate::ids::{PassId, PersonId};
+use crate::ids::PassId;
 use crate::keys::answer::{self, Reply};
-use crate::keys::credential::Credential;
 use crate::keys::keyring::NotReady;
 use crate::keys::pass::Bond;
 use crate::keys::rehearsal::{self, Script};
@@ -55,12 +54,16 @@ async fn give(shared: &Shared, wanted: MintRequest, from: IpAddr) -> Result<Mint
         return Err(No::new(StatusCode::BAD_REQUEST, code::BAD_REQUEST, message));
     }
     let scenario = playable(slot, wanted.scenario.as_ref())?;
-    usable(shared, slot, &wanted.person).await.map_err(|why| {
+    shared.ready(slot, &wanted.person).await.map_err(|why| {
         let word = match why {
-            NotReady::NoKey(_) | NotReady::OtherOrigin { .. } => code::NO_CREDENTIAL,
-            NotReady::Vault(_) | NotReady::NoRoots => code::NOT_READY,
+            NotReady::NoKey { .. } | NotReady::OtherPlace { .. } => code::NO_CREDENTIAL,
+            NotReady::NoPlace { .. } | NotReady::Vault(_) | NotReady::NoRoots => code::NOT_READY,
         };
         No::new(StatusCode::CONFLICT, word, why.to_string())
+    })?;
+    shared.books.open_run(&wanted.run).await.map_err(|error| {
+        tracing::error!(%error, "the books do not say what a run has spent, and it gets no pass");
+        No::new(StatusCode::CONFLICT, code::NOT_READY, error.to_string())
     })?;
     let bond = Bond {
         run: wanted.run,
@@ -89,50 +92,56 @@ async fn give(shared: &Shared, wanted: MintRequest, from: IpAddr) -> Result<Mint
 /// Gives passes another lease.
 pub(super) fn renew(shared: &Shared, ids: &[PassId]) -> Renewed {
     let (alive, gone) = shared.passes.renew(ids);
-    Renewed { alive, gone, warnings: Vec::new() }
+    let live = alive.iter().filter_map(|id| shared.passes.named(id));
+    let warnings = live.flat_map(|live| shared.books.warnings(&live)).collect();
+    Renewed { alive, gone, warnings }
 }
 
 /// Ends a pass, and says what became of it.
-pub(super) fn close(shared: &Shared, id: &PassId) -> Closing {
+pub(super) async fn close(shared: &Shared, id: &PassId) -> Response<Reply> {
     let live = shared.passes.revoke(id);
     if live.is_some() {
         tracing::info!(pass = %id, "a pass was revoked");
     }
-    Closing { used: Vec::new(), refused: live.and_then(|live| live.refusal()) }
+    match shared.books.closing(id).await {
+        Ok(used) => {
+            let refused = live.and_then(|live| live.refusal());
+            answer::value(StatusCode::OK, &Closing { used, refused })
+        }
+        Err(error) => super::books::failed(&error),
+    }
 }
 
 /// What stands in the way of a run of this person with these slots: all of it at once.
 pub(super) async fn ready(shared: &Shared, wanted: &ReadyRequest) -> Ready {
-    let mut missing = Vec::new();
+    let mut ready = Ready { missing: Vec::new(), spent: Vec::new() };
     for name in &wanted.slots {
-        let why = match shared.slots.get(name.as_str()) {
-            Some(slot) => usable(shared, slot, &wanted.person).await.err().map(|why| why.to_string()),
-            None => Some(No::unknown_slot(name).message),
+        let found = match shared.slots.get(name.as_str()) {
+            Some(slot) => shared.ready(slot, &wanted.person).await.map_err(|why| why.to_string()),
+            None => Err(No::unknown_slot(name).message),
         };
-        missing.extend(why.map(|why| Missing { slot: name.clone(), why }));
+        let billed = match found {
+            Ok(credential) => credential.is_some_and(|credential| credential.kind.is_billed()),
+            Err(why) => {
+                ready.missing.push(Missing { slot: name.clone(), why });
+                continue;
+            }
+        };
+        for reached in shared.books.spent(&wanted.person, name, !billed) {
+            if !ready.spent.contains(&reached) {
+                ready.spent.push(reached);
+            }
+        }
     }
-    Ready { missing, spent: Vec::new() }
-}
-
-/// What a person would use a slot with; `None` for a slot that needs no key.
-async fn usable(
-    shared: &Shared,
-    slot: &Slot,
-    person: &PersonId,
-) -> Result<Option<Arc<Credential>>, NotReady> {
-    // The vault holds `local`'s keys alone, and nobody's key stands in for another's.
-    if matches!(slot.upstream, Upstream::Provider(_)) && *person != PersonId::local() {
-        return Err(NotReady::NoKey(slot.name.clone()));
-    }
-    shared.ready(slot).await
+    ready
 }
 
 /// A scenario goes with the rehearsal slot, and only one that can be played. It is read once for all calls of the pass.
 fn playable(slot: &Slot, scenario: Option<&Scenario>) -> Result<Option<Arc<Script>>, No> {
     let bad = |code, message: String| Err(No::new(StatusCode::BAD_REQUEST, code, message));
     match (&slot.upstream, scenario) {
-        (Upstream::Provider(_), None) => Ok(None),
-        (Upstream::Provider(_), Some(_)) => {
+        (Upstream::Provider(_) | Upstream::Unset, None) => Ok(None),
+        (Upstream::Provider(_) | Upstream::Unset, Some(_)) => {
             bad(code::BAD_REQUEST, format!("slot `{}` plays no scenario", slot.name))
         }
         (Upstream::Rehearsal, None) => bad(code::UNKNOWN_SCENARIO, "a rehearsal needs a scenario".into()),

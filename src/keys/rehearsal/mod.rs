@@ -8,13 +8,11 @@ mod script;
 mod speech;
 mod words;
 
-use std::error::Error;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::Body;
+use hyper::body::Body as _;
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
 use tokio::sync::Semaphore;
@@ -22,12 +20,13 @@ use tokio::sync::Semaphore;
 use super::answer::{self, Reply};
 use super::pass::Live;
 use super::slot::Ask;
+use super::transfer::Upload;
 use super::wire::{RefusalKind, Scenario};
 use request::Asked;
 use scenario::parse;
 pub use scenario::{check_scenario, scenario_names};
-pub use script::Script;
 pub(super) use script::Attempts;
+pub use script::Script;
 use script::{Failure, Fault, Turn};
 use speech::{End, Speech};
 
@@ -59,14 +58,12 @@ pub(super) fn find(scenario: &Scenario) -> Result<Arc<Script>, String> {
 }
 
 /// Answers a request to the rehearsal slot with the scenario that the pass is bound to.
-pub(super) async fn answer<B>(request: Request<B>, live: &Live, ask: Ask) -> Response<Reply>
-where
-    B: Body<Data = Bytes>,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
+pub(super) async fn answer(request: Request<Upload>, live: &Live, ask: Ask) -> Response<Reply> {
     let Some(script) = &live.bond.scenario else { return answer::not_found() };
     match ask {
         Ask::Presence => answer::empty(StatusCode::OK),
+        // Not a path of this slot, which speaks Anthropic's API.
+        Ask::ChatCompletions | Ask::Responses => answer::not_found(),
         Ask::Models => answer::value(StatusCode::OK, &models()),
         Ask::CountTokens | Ask::Messages => {
             let (asked, tokens) = match read(request.into_body()).await {
@@ -123,11 +120,7 @@ fn failed(failure: &Failure, live: &Live) -> Response<Reply> {
     response
 }
 
-async fn read<B>(body: B) -> Result<(Asked, u64), Response<Reply>>
-where
-    B: Body<Data = Bytes>,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
+async fn read(body: Upload) -> Result<(Asked, u64), Response<Reply>> {
     let bad = |message: &str| answer::error(StatusCode::BAD_REQUEST, "invalid_request_error", message);
     let hint = body.size_hint();
     if hint.lower() > LARGEST as u64 {

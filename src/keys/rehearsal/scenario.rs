@@ -261,8 +261,7 @@ fn tool(tool: FileTool) -> Result<Tool, Wrong> {
 }
 
 fn used(used: FileUsed) -> Result<Used, Wrong> {
-    let tokens =
-        |value: Option<Spanned<u64>>, key: &'static str| within(value.as_ref(), key, 0, MOST_TOKENS);
+    let tokens = |value: Option<Spanned<u64>>, key: &'static str| within(value.as_ref(), key, 0, MOST_TOKENS);
     Ok(Used {
         input: tokens(used.input, "input")?,
         output: tokens(used.output, "output")?,

@@ -55,9 +55,9 @@ impl Speech {
     pub(super) async fn whole(self, cut: Option<Place>) -> Response<Reply> {
         tokio::time::sleep(self.turn.pause).await;
         let text = self.turn.text.iter().map(|text| json!({"type": "text", "text": text}));
-        let tools = self.tools().map(
-            |(id, tool)| json!({"type": "tool_use", "id": id, "name": tool.name, "input": tool.input}),
-        );
+        let tools = self
+            .tools()
+            .map(|(id, tool)| json!({"type": "tool_use", "id": id, "name": tool.name, "input": tool.input}));
         let content: Vec<_> = text.chain(tools).collect();
         let message = self.message(&content, Some(self.stop_reason()), self.said());
         let Some(place) = cut else { return answer::value(StatusCode::OK, &message) };
@@ -75,7 +75,9 @@ impl Speech {
         let mut events = self.events();
         match end {
             End::Whole => {}
-            End::Cut(Place::Events(number)) => events.truncate(usize::try_from(*number).unwrap_or(usize::MAX)),
+            End::Cut(Place::Events(number)) => {
+                events.truncate(usize::try_from(*number).unwrap_or(usize::MAX))
+            }
             End::Cut(Place::Bytes(bytes)) => cut_bytes(&mut events, *bytes),
             End::Error(error) => {
                 events.truncate(usize::try_from(error.after).unwrap_or(usize::MAX));

@@ -1,4 +1,5 @@
 use super::*;
+use crate::keys::slot::Origin;
 
 const CANARY: &str = "sk-ant-api03-canary-0123456789abcdef-WXYZ";
 
@@ -37,7 +38,15 @@ impl Place {
     fn with_canary(&self) -> Vault {
         let mut vault = self.open().unwrap();
         let secret = Secret::new(CANARY.into());
-        vault.put(&SlotName::anthropic(), Kind::ApiKey, &Origin::anthropic(), &secret).unwrap();
+        vault
+            .put(
+                &SlotName::anthropic(),
+                &PersonId::local(),
+                Kind::ApiKey,
+                &Origin::anthropic().into(),
+                &secret,
+            )
+            .unwrap();
         vault
     }
 }
@@ -47,12 +56,12 @@ fn a_saved_key_comes_back_after_a_restart_and_shows_only_its_last_four() {
     let place = Place::new();
     drop(place.with_canary());
     let vault = place.open().unwrap();
-    let credential = vault.get(&SlotName::anthropic()).unwrap().unwrap();
-    assert_eq!(credential.needle(), CANARY.as_bytes());
+    let credential = vault.get(&SlotName::anthropic(), &PersonId::local()).unwrap().unwrap();
+    assert_eq!(credential.secret.expose(), CANARY);
     let listed = vault.list().unwrap();
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].last_four.as_deref(), Some("WXYZ"));
-    assert_eq!((listed[0].kind.as_str(), listed[0].person.as_str()), ("api-key", LOCAL));
+    assert_eq!((listed[0].kind.as_str(), listed[0].person.as_str()), ("api-key", "local"));
     assert_eq!(listed[0].last_used, None);
     assert!(!format!("{listed:?} {vault:?} {credential:?}").contains("canary"));
 }
@@ -64,10 +73,18 @@ fn the_key_stands_in_no_file_of_the_vault_also_after_it_was_replaced_and_removed
     let other = Secret::new("sk-ant-oat01-canary-second-one-0123456789".into());
     let sealed_before: Vec<u8> =
         vault.database.query_row("SELECT sealed FROM credential", [], |row| row.get(0)).unwrap();
-    vault.put(&SlotName::anthropic(), Kind::Subscription, &Origin::anthropic(), &other).unwrap();
-    assert!(vault.remove(&SlotName::anthropic()).unwrap());
-    assert!(!vault.remove(&SlotName::anthropic()).unwrap());
-    assert!(vault.get(&SlotName::anthropic()).unwrap().is_none());
+    vault
+        .put(
+            &SlotName::anthropic(),
+            &PersonId::local(),
+            Kind::Subscription,
+            &Origin::anthropic().into(),
+            &other,
+        )
+        .unwrap();
+    assert!(vault.remove(&SlotName::anthropic(), &PersonId::local()).unwrap());
+    assert!(!vault.remove(&SlotName::anthropic(), &PersonId::local()).unwrap());
+    assert!(vault.get(&SlotName::anthropic(), &PersonId::local()).unwrap().is_none());
     for file in std::fs::read_dir(place.data()).unwrap() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();
         for needle in [b"canary".as_slice(), b"sk-ant", &sealed_before[..16]] {
@@ -88,7 +105,7 @@ fn another_vault_key_is_told_apart_and_changes_nothing() {
     assert_eq!(error.exit(), Exit::Refused);
     assert_eq!(std::fs::read(place.data().join(FILE)).unwrap(), before);
     write_private(&place.key, &right);
-    assert!(place.open().unwrap().get(&SlotName::anthropic()).unwrap().is_some());
+    assert!(place.open().unwrap().get(&SlotName::anthropic(), &PersonId::local()).unwrap().is_some());
 }
 
 #[test]
@@ -102,10 +119,10 @@ fn a_row_that_was_moved_relabelled_or_changed_does_not_open() {
     ] {
         let place = Place::new();
         let vault = place.with_canary();
-        assert!(vault.get(&SlotName::anthropic()).unwrap().is_some());
+        assert!(vault.get(&SlotName::anthropic(), &PersonId::local()).unwrap().is_some());
         vault.database.execute_batch(change).unwrap();
         let slot = if change.contains("slot =") { SlotName::rehearsal() } else { SlotName::anthropic() };
-        assert!(matches!(vault.get(&slot), Err(VaultError::Damaged { .. })), "{change}");
+        assert!(matches!(vault.get(&slot, &PersonId::local()), Err(VaultError::Damaged { .. })), "{change}");
     }
 }
 
@@ -162,8 +179,13 @@ fn two_at_once_write_one_after_the_other() {
     let mut first = place.with_canary();
     let second = place.open().unwrap();
     let secret = Secret::new("sk-ant-api03-another-0123456789".into());
-    first.put(&SlotName::anthropic(), Kind::ApiKey, &Origin::anthropic(), &secret).unwrap();
-    second.touch(&SlotName::anthropic()).unwrap();
-    assert_eq!(second.get(&SlotName::anthropic()).unwrap().unwrap().needle(), secret.expose().as_bytes());
+    first
+        .put(&SlotName::anthropic(), &PersonId::local(), Kind::ApiKey, &Origin::anthropic().into(), &secret)
+        .unwrap();
+    second.touch(&SlotName::anthropic(), &PersonId::local()).unwrap();
+    assert_eq!(
+        second.get(&SlotName::anthropic(), &PersonId::local()).unwrap().unwrap().secret.expose(),
+        secret.expose()
+    );
     assert!(first.list().unwrap()[0].last_used.is_some());
 }

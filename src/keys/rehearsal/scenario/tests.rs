@@ -23,7 +23,8 @@ fn every_built_in_scenario_reads() {
 
 #[test]
 fn a_scenario_is_played_turn_by_turn_and_ends() {
-    let text = "  - text: one\n    tool: {name: Bash, input: {command: 'true'}}\n    repeat: 2\n  - text: end\n";
+    let text =
+        "  - text: one\n    tool: {name: Bash, input: {command: 'true'}}\n    repeat: 2\n  - text: end\n";
     let script = with(text).unwrap();
     assert_eq!(script.turn(0), script.turn(1));
     assert_eq!(script.turn(0).unwrap().tools[0].input["command"], "true");
@@ -50,18 +51,11 @@ fn every_key_is_read() {
     assert_eq!(turn.tools[1].input["limit"], 3);
     let used = Used { input: Some(1), output: Some(2), cache_read: 3, cache_write: 4 };
     assert_eq!(turn.used, used);
-    let busy = Failure {
-        status: 529,
-        kind: "overloaded_error",
-        message: "busy".into(),
-        retry_after: Some(7),
-    };
+    let busy =
+        Failure { status: 529, kind: "overloaded_error", message: "busy".into(), retry_after: Some(7) };
     let error = Failure { message: "The scenario says so".into(), retry_after: None, ..busy.clone() };
     let error = Fault::Error(ErrorEvent { after: 3, failure: error });
-    assert_eq!(
-        turn.faults,
-        [(Fault::Fail(busy), 2), (Fault::Cut(Place::Bytes(9)), 1), (error, 1000)]
-    );
+    assert_eq!(turn.faults, [(Fault::Fail(busy), 2), (Fault::Cut(Place::Bytes(9)), 1), (error, 1000)]);
     assert_eq!(script.turn(1).unwrap().faults, [(Fault::Cut(Place::Events(0)), 1)]);
 }
 
@@ -77,17 +71,35 @@ fn what_no_scenario_may_say_is_refused_with_its_place() {
         ("  - text: end\n    pause_ms: 60001\n", "line 5, column 15: `pause_ms` is a number from 0 to 60000"),
         ("  - text: end\n    pace_ms: 5001\n", "line 5, column 14: `pace_ms` is a number from 0 to 5000"),
         ("  - text: end\n    repeat: 0\n", "line 5, column 13: `repeat` is a number from 1 to 2000"),
-        ("  - text: a\n    repeat: 1999\n  - text: b\n    repeat: 2\n", "line 6, column 5: there are more than 2000"),
+        (
+            "  - text: a\n    repeat: 1999\n  - text: b\n    repeat: 2\n",
+            "line 6, column 5: there are more than 2000",
+        ),
         ("  - tool: {name: Bash, input: {}}\n", "line 4, column 5: the last turn uses a tool"),
         ("  - tool: {name: '', input: {}}\n", "line 4, column 18: a tool has a name"),
         ("  - tools: []\n", "line 4, column 12: `tools` is a list of 1 to 16"),
-        ("  - tool: {name: B, input: {}}\n    tools: [{name: B, input: {}}]\n", "line 4, column 5: a turn has `tool` or `tools`"),
-        ("  - text: a\n    fail: {status: 418}\n", "line 5, column 20: `status` is one of 400, 401, 403, 429, 500, 529"),
-        ("  - text: a\n    fail: {status: 429, calls: 0}\n", "line 5, column 32: `calls` is a number from 1 to 1000"),
-        ("  - text: a\n    fail: {status: 429, retry_after: 3601}\n", "line 5, column 38: `retry_after` is a number from 0"),
+        (
+            "  - tool: {name: B, input: {}}\n    tools: [{name: B, input: {}}]\n",
+            "line 4, column 5: a turn has `tool` or `tools`",
+        ),
+        (
+            "  - text: a\n    fail: {status: 418}\n",
+            "line 5, column 20: `status` is one of 400, 401, 403, 429, 500, 529",
+        ),
+        (
+            "  - text: a\n    fail: {status: 429, calls: 0}\n",
+            "line 5, column 32: `calls` is a number from 1 to 1000",
+        ),
+        (
+            "  - text: a\n    fail: {status: 429, retry_after: 3601}\n",
+            "line 5, column 38: `retry_after` is a number from 0",
+        ),
         ("  - text: a\n    cut: {}\n", "line 5, column 10: `cut` has `after_events` or `after_bytes`"),
         ("  - text: a\n    cut: {after_events: 1, after_bytes: 1}\n", "line 5, column 10: `cut` has"),
-        ("  - text: a\n    error_event: {type: odd}\n", "line 5, column 25: `type` is one of invalid_request_error,"),
+        (
+            "  - text: a\n    error_event: {type: odd}\n",
+            "line 5, column 25: `type` is one of invalid_request_error,",
+        ),
         ("  - text: a\n    usage: {input: 100000001}\n", "line 5, column 20: `input` is a number from 0 to"),
         ("  - text: &a x\n  - text: *a\n", "line 5, column 11: "),
     ] {
@@ -95,11 +107,14 @@ fn what_no_scenario_may_say_is_refused_with_its_place() {
         assert!(said.starts_with(expected), "{turns}\n{said}");
     }
     let said = |text: &str| check_scenario(text).expect_err(text);
-    assert!(said("version: 2\nturns:\n  - text: end\n").contains("it is of version 2, and this program reads"));
+    assert!(
+        said("version: 2\nturns:\n  - text: end\n").contains("it is of version 2, and this program reads")
+    );
     assert!(said("version: 1\nturns: []\n").contains("it has no turns"));
     assert!(said("").starts_with("line 1, column 1: "), "{}", said(""));
     assert_eq!(said(&" ".repeat(MOST_BYTES + 1)), "it is larger than 64 KiB");
-    let deep = format!("  - tool: {{name: B, input: {{a: {}{}}}}}\n  - text: end\n", "[".repeat(60), "]".repeat(60));
+    let deep =
+        format!("  - tool: {{name: B, input: {{a: {}{}}}}}\n  - text: end\n", "[".repeat(60), "]".repeat(60));
     assert!(with(&deep).is_err());
     let many = format!("  - tool: {{name: B, input: {{a: [{}1]}}}}\n  - text: end\n", "1,".repeat(20_000));
     assert!(with(&many).is_err());
@@ -108,19 +123,49 @@ fn what_no_scenario_may_say_is_refused_with_its_place() {
 /// Texts that look much like scenarios, with anything in the places of values and keys.
 fn nearly() -> impl Strategy<Value = String> {
     let key = prop_oneof![
-        Just("text"), Just("tool"), Just("tools"), Just("pause_ms"), Just("pace_ms"), Just("repeat"), Just("usage"),
-        Just("fail"), Just("cut"), Just("error_event"), Just("status"), Just("calls"), Just("after_bytes"), Just("<<"),
-        Just("name"), Just("input"), Just("type"), Just("? {a: b}"), Just("version"),
+        Just("text"),
+        Just("tool"),
+        Just("tools"),
+        Just("pause_ms"),
+        Just("pace_ms"),
+        Just("repeat"),
+        Just("usage"),
+        Just("fail"),
+        Just("cut"),
+        Just("error_event"),
+        Just("status"),
+        Just("calls"),
+        Just("after_bytes"),
+        Just("<<"),
+        Just("name"),
+        Just("input"),
+        Just("type"),
+        Just("? {a: b}"),
+        Just("version"),
     ];
     let value = prop_oneof![
-        Just("1".to_owned()), Just("-1".to_owned()), Just("1e400".to_owned()), Just(".nan".to_owned()), Just("~".to_owned()),
-        Just("99999999999999999999999999".to_owned()), Just("!!binary aGk=".to_owned()), Just("*a".to_owned()), Just("&a x".to_owned()),
-        Just("{name: B, input: {}}".to_owned()), Just("[{name: B, input: {x: [1, {y: z}]}}]".to_owned()), Just("{status: 429}".to_owned()),
-        Just("{after_events: 2}".to_owned()), Just("{type: api_error}".to_owned()), Just("|\n      a\n      b".to_owned()), ".{0,20}",
+        Just("1".to_owned()),
+        Just("-1".to_owned()),
+        Just("1e400".to_owned()),
+        Just(".nan".to_owned()),
+        Just("~".to_owned()),
+        Just("99999999999999999999999999".to_owned()),
+        Just("!!binary aGk=".to_owned()),
+        Just("*a".to_owned()),
+        Just("&a x".to_owned()),
+        Just("{name: B, input: {}}".to_owned()),
+        Just("[{name: B, input: {x: [1, {y: z}]}}]".to_owned()),
+        Just("{status: 429}".to_owned()),
+        Just("{after_events: 2}".to_owned()),
+        Just("{type: api_error}".to_owned()),
+        Just("|\n      a\n      b".to_owned()),
+        ".{0,20}",
     ];
     let line = (key, value).prop_map(|(key, value)| format!("    {key}: {value}\n"));
-    let turn = proptest::collection::vec(line, 0..5).prop_map(|lines| format!("  - text: x\n{}", lines.concat()));
-    proptest::collection::vec(turn, 0..5).prop_map(|turns| format!("version: 1\nturns:\n{}  - text: end\n", turns.concat()))
+    let turn =
+        proptest::collection::vec(line, 0..5).prop_map(|lines| format!("  - text: x\n{}", lines.concat()));
+    proptest::collection::vec(turn, 0..5)
+        .prop_map(|turns| format!("version: 1\nturns:\n{}  - text: end\n", turns.concat()))
 }
 
 /// It is a scenario that can be played to its end, or there is a short sentence with a place.

@@ -93,7 +93,10 @@ async fn a_stream_and_one_answer_say_what_the_turn_says_it_used() {
     assert_eq!(said["usage"]["output_tokens"], 50);
     let (reckoned, _) = sent(speech(Turn::says("four four")).whole(None).await).await;
     let reckoned: Value = serde_json::from_slice(&reckoned).unwrap();
-    assert_eq!((&reckoned["usage"]["input_tokens"], &reckoned["usage"]["output_tokens"]), (&json!(99), &json!(3)));
+    assert_eq!(
+        (&reckoned["usage"]["input_tokens"], &reckoned["usage"]["output_tokens"]),
+        (&json!(99), &json!(3))
+    );
 }
 
 #[tokio::test]
@@ -123,7 +126,9 @@ async fn an_error_event_ends_a_stream_that_is_otherwise_whole() {
     let events = events(&text);
     assert_eq!((events.len(), whole), (5, true));
     assert_eq!(events[4], json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}));
-    assert!(text.ends_with(b"\n\n") && std::str::from_utf8(&text).unwrap().contains("\n\nevent: error\ndata: "));
+    assert!(
+        text.ends_with(b"\n\n") && std::str::from_utf8(&text).unwrap().contains("\n\nevent: error\ndata: ")
+    );
 }
 
 #[test]
