@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(messages: serde_json::Value) -> Asked {
+    fn asked(messages: &serde_json::Value) -> Asked {
         let whole =
             json!({ "model": "m", "unknown": {"deep": [1]}, "messages": messages, "tools": [{"name": "x"}] });
         serde_json::from_str(&whole.to_string()).unwrap()
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn what_the_model_said_in_several_messages_counts_once() {
-        let asked = asked(json!([
+        let asked = asked(&json!([
             {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"},
             {"role": "assistant", "content": [{"type": "tool_use"}]}, {"role": "user", "content": []},
             {"role": "assistant", "content": null}, {"role": "user", "content": {"odd": [1, -1, 0.5, true]}}
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn only_what_a_tool_said_is_picked_up_whatever_the_order_of_the_keys() {
-        let asked = asked(json!([
+        let asked = asked(&json!([
             {"role": "user", "content": "::a=from the person"},
             {"role": "user", "content": [
                 {"type": "tool_result", "tool_use_id": "t", "content": "::b=2\n::c=3"},

@@ -182,6 +182,9 @@ fn in_our_words(error: &serde_saphyr::Error) -> String {
     let said = said.lines().next().unwrap_or_default();
     // The place stands in front already.
     let said = said.split(" at line ").next().unwrap_or(said).trim_end_matches(':');
+    if said.starts_with("alias") {
+        return "no alias of YAML is taken: write the value out where it is meant".to_owned();
+    }
     let said = said.replacen("unknown field", "there is no key", 1).replacen(", expected", "; expected", 1);
     said.chars().take(300).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -76,7 +76,7 @@ impl Speech {
         match end {
             End::Whole => {}
             End::Cut(Place::Events(number)) => {
-                events.truncate(usize::try_from(*number).unwrap_or(usize::MAX))
+                events.truncate(usize::try_from(*number).unwrap_or(usize::MAX));
             }
             End::Cut(Place::Bytes(bytes)) => cut_bytes(&mut events, *bytes),
             End::Error(error) => {

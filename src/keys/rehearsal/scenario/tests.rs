@@ -101,7 +101,7 @@ fn what_no_scenario_may_say_is_refused_with_its_place() {
             "line 5, column 25: `type` is one of invalid_request_error,",
         ),
         ("  - text: a\n    usage: {input: 100000001}\n", "line 5, column 20: `input` is a number from 0 to"),
-        ("  - text: &a x\n  - text: *a\n", "line 5, column 11: "),
+        ("  - text: &a x\n  - text: *a\n", "line 4, column 14: no alias of YAML"),
     ] {
         let said = wrong(turns);
         assert!(said.starts_with(expected), "{turns}\n{said}");
@@ -173,7 +173,7 @@ fn judged(text: &str) -> Result<(), TestCaseError> {
     match parse(text) {
         Ok(script) => {
             prop_assert!(script.turn(0).is_some() && script.turn(MOST_TURNS).is_none());
-            let last = (0..MOST_TURNS).filter_map(|spoken| script.turn(spoken)).last();
+            let last = (0..MOST_TURNS).filter_map(|spoken| script.turn(spoken)).next_back();
             prop_assert!(last.is_some_and(|turn| turn.tools.is_empty()));
             prop_assert!(check_scenario(text).is_ok());
         }
