@@ -15,7 +15,7 @@ use crate::ids::PersonId;
 use crate::keys::credential::{self, CheckCredentialError, Kind};
 use crate::keys::serve::{Limits, ServeError, Service, Settings};
 use crate::keys::slot::{Origin, Slot, SlotName, Slots};
-use crate::keys::vault::{Vault, VaultKey};
+use crate::keys::vault::{self, Vault, VaultKey};
 use crate::secret::Secret;
 
 /// Serve model keys to agents as short-lived passes, and save the keys
@@ -42,6 +42,11 @@ enum KeysCommand {
     /// Remove a saved key
     #[command(after_help = "Example:\n  worca keys remove anthropic --vault-key-file vault_key")]
     Remove(RemoveArgs),
+    /// Change the vault key, and seal everything that is saved with the new one
+    ///
+    /// A service that runs goes on without a pause. Killed at any moment, it loses nothing: call it again.
+    #[command(after_help = "Example:\n  worca keys rotate --vault-key-file vault_key")]
+    Rotate(RotateArgs),
 }
 
 #[derive(Debug, Args)]
@@ -125,6 +130,12 @@ struct PutArgs {
 
 #[derive(Debug, Args)]
 struct ListArgs {
+    /// Only of this slot
+    #[arg(long, value_name = "SLOT")]
+    slot: Option<SlotName>,
+    /// Only of this person
+    #[arg(long, value_name = "PERSON")]
+    person: Option<PersonId>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -139,6 +150,15 @@ struct RemoveArgs {
     /// Whose key
     #[arg(long, value_name = "PERSON", default_value = "local")]
     person: PersonId,
+    #[command(flatten)]
+    vault: VaultArgs,
+}
+
+#[derive(Debug, Args)]
+struct RotateArgs {
+    /// Only seal anew: whoever holds the key's file has written both keys into it
+    #[arg(long, hide = true)]
+    seal_only: bool,
     #[command(flatten)]
     vault: VaultArgs,
 }
@@ -195,6 +215,7 @@ pub async fn run(args: KeysArgs) -> Result<Exit, Failure> {
         KeysCommand::Put(args) => put(&args),
         KeysCommand::List(args) => list(&args),
         KeysCommand::Remove(args) => remove(&args),
+        KeysCommand::Rotate(args) => rotate(&args),
     }
 }
 
@@ -288,7 +309,11 @@ fn no_such_slot(slot: &SlotName, slots: &Slots) -> KeysCommandError {
 }
 
 fn list(args: &ListArgs) -> Result<Exit, Failure> {
-    let listed = args.vault.open()?.list()?;
+    let mut listed = args.vault.open()?.list()?;
+    listed.retain(|key| {
+        args.slot.as_ref().is_none_or(|slot| slot.as_str() == key.slot)
+            && args.person.as_ref().is_none_or(|person| person.as_str() == key.person)
+    });
     let mut text = String::new();
     if args.json {
         text = serde_json::json!({ "version": 1, "keys": listed }).to_string();
@@ -317,5 +342,16 @@ fn remove(args: &RemoveArgs) -> Result<Exit, Failure> {
         return Err(KeysCommandError::NothingSaved(args.slot.clone(), args.person.clone()).into());
     }
     note(&format!("removed: slot {}{}", args.slot, of(&args.person)));
+    Ok(Exit::Done)
+}
+
+fn rotate(args: &RotateArgs) -> Result<Exit, Failure> {
+    crate::keys::harden().map_err(ServeError::Harden)?;
+    let done = vault::rotate(&args.vault.folder()?, &args.vault.vault_key_file, !args.seal_only)?;
+    let keys = match done.keys {
+        1 => "1 saved key is".to_owned(),
+        many => format!("{many} saved keys are"),
+    };
+    note(&format!("rotated: {keys} sealed with a new vault key"));
     Ok(Exit::Done)
 }
