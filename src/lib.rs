@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 pub mod agents;
+pub mod amount;
 pub mod cli;
 pub mod clock;
 pub mod container;

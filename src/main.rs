@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         }
     };
     cli::init_log(cli.verbose);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match cli.runtime().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             let _ = writeln!(

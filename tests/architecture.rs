@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 /// Each room and its floor. A room names rooms of lower floors, its own, and, on the ground floor, its
 /// neighbours.
 const FLOORS: &[(&str, u8)] = &[
+    ("amount", 1),
     ("clock", 1),
     ("events", 1),
     ("failure", 1),

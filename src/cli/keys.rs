@@ -110,6 +110,9 @@ struct ServeArgs {
     vault: VaultArgs,
     #[command(flatten)]
     slots: SlotArgs,
+    /// A price table whose rows come before the built-in ones
+    #[arg(long, value_name = "FILE", env = "WORCA_PRICES_FILE")]
+    prices: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -227,6 +230,8 @@ async fn serve(args: ServeArgs) -> Result<Exit, Failure> {
         anthropic: args.slots.anthropic()?,
         control_file: args.control_file,
         vault_key_file: args.vault.vault_key_file,
+        // A variable that is set to nothing is not set.
+        prices: args.prices.filter(|file| !file.as_os_str().is_empty()),
         limits: Limits::default(),
     };
     // Before anything is read, so that an early signal ends it in order too.

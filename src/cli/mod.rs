@@ -78,6 +78,15 @@ enum Command {
 }
 
 impl Cli {
+    /// What the command runs on. The key service has threads of its own, each with a runtime; waking another thread for
+    /// each piece of an answer would cost more than the piece.
+    pub fn runtime(&self) -> tokio::runtime::Builder {
+        match self.command {
+            Command::Keys(_) => tokio::runtime::Builder::new_current_thread(),
+            _ => tokio::runtime::Builder::new_multi_thread(),
+        }
+    }
+
     /// Does what the command line says.
     ///
     /// # Errors

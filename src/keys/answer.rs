@@ -18,6 +18,9 @@ pub(super) enum CutError {
     /// More came than is taken.
     #[error("more came than is taken")]
     TooLarge,
+    /// The call is not made.
+    #[error("the call is not made")]
+    Denied,
 }
 
 /// What every answer carries.
@@ -41,9 +44,14 @@ pub(super) fn value(status: StatusCode, value: &impl serde::Serialize) -> Respon
     json(status, serde_json::to_vec(value).unwrap_or_default())
 }
 
+/// Nothing.
+pub(super) fn no_body() -> Reply {
+    Full::default().map_err(|never| match never {}).boxed_unsync()
+}
+
 /// An answer without a body.
 pub(super) fn empty(status: StatusCode) -> Response<Reply> {
-    let mut response = Response::new(Full::default().map_err(|never| match never {}).boxed_unsync());
+    let mut response = Response::new(no_body());
     *response.status_mut() = status;
     response
 }

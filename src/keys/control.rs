@@ -1,6 +1,7 @@
 //! The control part: core alone, by its bearer secret, mints, renews and revokes passes, asks how
 //! things are and what was used, and sets caps.
 
+mod books;
 mod passes;
 
 use std::net::IpAddr;
@@ -70,8 +71,12 @@ async fn route(
             let wanted: RenewRequest = read(request).await?;
             answer::value(StatusCode::OK, &passes::renew(shared, &wanted.ids))
         }
+        (&Method::GET, "/control/usage") => books::usage(shared, request.uri().query()).await,
+        (&Method::GET, "/control/caps") => answer::value(StatusCode::OK, &shared.books.caps()),
+        (&Method::PUT, "/control/caps") => books::set_caps(shared, read(request).await?).await,
+        (&Method::DELETE, "/control/caps") => books::remove_caps(shared, read(request).await?).await,
         (&Method::DELETE, path) => match path.strip_prefix("/control/passes/").map(PassId::parse) {
-            Some(Ok(id)) => answer::value(StatusCode::OK, &passes::close(shared, &id)),
+            Some(Ok(id)) => passes::close(shared, &id).await,
             Some(Err(_)) | None => nothing_here(),
         },
         _ => nothing_here(),

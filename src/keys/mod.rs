@@ -4,7 +4,9 @@
 //! follows a redirect, never retries, never buffers a model's answer, and never lets a key out: not in an
 //! answer, a log line, a `Debug` print or a file that is not sealed.
 
+mod admission;
 mod answer;
+mod books;
 pub mod client;
 mod control;
 pub mod credential;
@@ -24,5 +26,6 @@ mod upstream;
 pub mod vault;
 pub mod wire;
 
+pub use books::BooksError;
 pub use harden::harden;
 pub use rehearsal::scenario_names;

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -77,11 +78,19 @@ pub struct Live {
     /// Cancelled at the moment when the pass dies; whatever it opened ends with it.
     pub ended: CancellationToken,
     refused: Mutex<Option<PassRefusal>>,
+    /// One bit per cap that core has been warned of.
+    warned: AtomicU8,
 }
 
 impl Live {
     fn new(bond: Bond) -> Self {
-        Self { id: PassId::random(), bond, ended: CancellationToken::new(), refused: Mutex::default() }
+        Self {
+            id: PassId::random(),
+            bond,
+            ended: CancellationToken::new(),
+            refused: Mutex::default(),
+            warned: AtomicU8::new(0),
+        }
     }
     /// Notes that a call was refused for a reason that ends an agent, with the sentence that the agent gets.
     pub fn refused(&self, kind: RefusalKind, message: &str) {
@@ -91,6 +100,11 @@ impl Live {
     /// Notes that a later call was let through: what was refused before did not end the agent.
     pub fn admitted(&self) {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+    /// Whether nobody was warned of the cap in this place until now.
+    pub(super) fn warn_once(&self, place: usize) -> bool {
+        let bit = 1 << (place % 8);
+        self.warned.fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
     /// Why the last call was refused, when it was.
     pub fn refusal(&self) -> Option<PassRefusal> {

@@ -1,27 +1,33 @@
-//! The agent part: a pass, a slot, one of few paths; then the request goes to the slot's origin with the key on
-//! and the answer comes back as it is. No redirect is followed, nothing is tried twice.
+//! The agent part: a pass, a slot, one of few paths; then the call is admitted, goes to the slot's origin with the key
+//! on, and the answer comes back as it is, counted. No redirect is followed, nothing is tried twice.
 //!
-//! Two answers of a provider are not passed on as they are: a redirect (502, because it would lead the agent
-//! elsewhere) and 401 (403, because it speaks of the saved key, and an agent would retry it for half a minute).
+//! Three answers of a provider are not passed on as they are: a redirect (502, because it would lead the agent
+//! elsewhere), 401 (403, because it speaks of the saved key, and an agent would retry it for half a minute), and an
+//! answer in a coding that nobody asked for (502, because neither a key nor what was used could be seen in it).
 
 use std::error::Error as _;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue};
+use hyper::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue,
+};
 use hyper::{Request, Response, StatusCode, Uri, Version};
 
+use super::admission::Admission;
 use super::answer::{self, Reply};
-use super::credential::{Credential, X_API_KEY};
+use super::credential::{Credential, Kind, X_API_KEY};
 use super::headers;
 use super::pass::{Dead, Live, PREFIX};
 use super::rehearsal;
 use super::serve::{Limits, Shared};
-use super::slot::{Ask, Endpoint, Slot, Upstream};
-use super::transfer::{Download, Fault, Note, Upload};
+use super::slot::{Api, Ask, Endpoint, Slot, Upstream};
+use super::transfer::{self, Download, Fault, From, Note, Slip, Stop, Upload};
+use super::upstream::UpstreamClient;
+use super::wire::RefusalKind;
 
 /// How much of a refused body is still read, so that the caller gets to see the refusal.
 const DRAINED: u64 = 64 * 1024 * 1024;
@@ -55,10 +61,11 @@ pub(super) async fn answer(
     if ask == Ask::Presence {
         return answer::empty(StatusCode::OK);
     }
-    match &slot.upstream {
-        Upstream::Rehearsal => rehearsal::answer(request, &live, ask).await,
-        Upstream::Provider(_) | Upstream::Unset => forward(shared, request, &live, slot).await,
-    }
+    let exchange = match exchange(shared, live, slot, ask).await {
+        Ok(exchange) => exchange,
+        Err(refused) => return refused,
+    };
+    exchange.make(request).await
 }
 
 enum Refused {
@@ -116,68 +123,249 @@ fn presented(headers: &HeaderMap) -> Option<&str> {
     (first.starts_with(PREFIX) && all.all(|other| other == Some(first))).then_some(first)
 }
 
-async fn forward(
-    shared: &Shared,
-    request: Request<Incoming>,
-    live: &Arc<Live>,
-    slot: &Slot,
-) -> Response<Reply> {
-    let began = Instant::now();
-    let ready = shared.ready(slot, &live.bond.person).await;
-    let (credential, endpoint, client) = match (ready, slot.endpoint(), &shared.client) {
-        (Ok(credential), Some(endpoint), Some(client)) => (credential, endpoint, client),
-        (found, _, _) => {
-            let why = found.err().map(|why| why.to_string()).unwrap_or_default();
-            tracing::warn!(pass = %live.id, slot = %slot.name, why, "a request was refused because the slot cannot be used");
-            let message =
-                format!("worca: slot `{}` cannot be used: {why}; see `worca container login`", slot.name);
-            return answer::error(StatusCode::FORBIDDEN, "permission_error", &message);
+/// One request that may go on.
+struct Exchange<'a> {
+    shared: &'a Shared,
+    live: Arc<Live>,
+    slot: &'a Slot,
+    ask: Ask,
+    /// `None` for the scripted model.
+    provider: Option<Provider<'a>>,
+    slip: Arc<Slip>,
+    began: Instant,
+}
+
+/// Who answers, and what is put on for it.
+struct Provider<'a> {
+    /// `None` where the slot takes no key.
+    credential: Option<Arc<Credential>>,
+    endpoint: &'a Endpoint,
+    client: &'a UpstreamClient,
+}
+
+impl Provider<'_> {
+    /// The bytes that must never come back.
+    fn needle(&self) -> &[u8] {
+        self.credential.as_deref().map(Credential::needle).unwrap_or_default()
+    }
+}
+
+/// Finds who answers, and the key for it.
+async fn exchange<'a>(
+    shared: &'a Shared,
+    live: Arc<Live>,
+    slot: &'a Slot,
+    ask: Ask,
+) -> Result<Exchange<'a>, Response<Reply>> {
+    let provider = if slot.upstream == Upstream::Rehearsal {
+        None
+    } else {
+        let ready = shared.ready(slot, &live.bond.person).await;
+        match (ready, slot.endpoint(), &shared.client) {
+            (Ok(credential), Some(endpoint), Some(client)) => Some(Provider { credential, endpoint, client }),
+            (found, _, _) => {
+                let why = found.err().map(|why| why.to_string()).unwrap_or_default();
+                tracing::warn!(pass = %live.id, slot = %slot.name, why, "a request was refused because the slot cannot be used");
+                let message =
+                    format!("worca: slot `{}` cannot be used: {why}; see `worca container login`", slot.name);
+                live.refused(RefusalKind::Key, &message);
+                return Err(answer::error(StatusCode::FORBIDDEN, "permission_error", &message));
+            }
         }
     };
-    let limits = &shared.limits;
-    if request.body().size_hint().lower() > limits.body {
-        let waits = request.headers().contains_key(EXPECT);
-        return refuse_large(limits, request.into_body(), waits).await;
-    }
-    let credential = credential.as_deref();
-    let Some(upstream) = upstream_uri(endpoint, slot, request.uri()) else { return answer::not_found() };
-    let (parts, body) = request.into_parts();
-    let (upload, rest) = Upload::new(body, limits.body, limits.idle);
-    let mut outward = Request::new(upload);
-    *outward.method_mut() = parts.method;
-    *outward.uri_mut() = upstream;
-    *outward.headers_mut() = headers::outward(&parts.headers, credential);
-    if credential.is_some() {
-        shared.keyring.used(&slot.name, &live.bond.person);
-    }
-    let answered = tokio::time::timeout(limits.head, client.request(outward)).await;
-    match answered {
-        Ok(Ok(response)) => pass_back(response, credential, slot, live, limits, began),
-        Ok(Err(error)) => match rest.take() {
-            Some((Fault::TooLarge, body)) => refuse_large(limits, body, false).await,
-            Some((Fault::Idle, _)) => answer::error(
-                StatusCode::REQUEST_TIMEOUT,
-                "invalid_request_error",
-                "worca: the request fell silent before it was whole",
-            ),
-            Some((Fault::Broken, _)) => answer::error(
-                StatusCode::BAD_REQUEST,
-                "invalid_request_error",
-                "worca: the request broke off",
-            ),
-            None => {
-                let why = why_unreachable(&error);
-                tracing::warn!(pass = %live.id, slot = %slot.name, why, "the provider could not be reached");
-                let message = format!("worca: the provider of slot `{}` cannot be reached: {why}", slot.name);
-                answer::error(StatusCode::BAD_GATEWAY, "api_error", &message)
+    Ok(Exchange { shared, live, slot, ask, provider, slip: Arc::default(), began: Instant::now() })
+}
+
+impl Exchange<'_> {
+    async fn make(&self, request: Request<Incoming>) -> Response<Reply> {
+        let limits = &self.shared.limits;
+        if request.body().size_hint().lower() > limits.body {
+            let waits = request.headers().contains_key(EXPECT);
+            return refuse_large(limits, request.into_body(), waits).await;
+        }
+        let (parts, body) = request.into_parts();
+        let upload = match Upload::begin(body, (limits.body, limits.idle), &self.slip, self.admission()).await
+        {
+            Ok(upload) => upload,
+            Err(Stop::Denied(denied)) => return denied.answer(),
+            Err(Stop::Fault(fault, body)) => return self.faulty(fault, body).await,
+        };
+        let mut outward = Request::new(upload);
+        *outward.method_mut() = parts.method;
+        let Some(provider) = &self.provider else {
+            let answered = rehearsal::answer(outward, &self.live, self.ask).await;
+            return match self.stopped().await {
+                Some(refused) => refused,
+                None => self.play(answered),
+            };
+        };
+        let Some(upstream) = upstream_uri(provider.endpoint, self.slot, &parts.uri) else {
+            return answer::not_found();
+        };
+        *outward.uri_mut() = upstream;
+        *outward.headers_mut() = headers::outward(&parts.headers, provider.credential.as_deref());
+        if provider.credential.is_some() {
+            self.shared.keyring.used(&self.slot.name, &self.live.bond.person);
+        }
+        let answered = tokio::time::timeout(limits.head, provider.client.request(outward)).await;
+        match answered {
+            Ok(Ok(response)) => self.pass_back(response, provider).await,
+            Ok(Err(error)) => match self.stopped().await {
+                Some(refused) => refused,
+                None => self.unreachable(&error),
+            },
+            Err(_) => {
+                tracing::warn!(pass = %self.live.id, slot = %self.slot.name, "the provider did not begin to answer in time");
+                let message =
+                    format!("worca: the provider of slot `{}` did not answer in time", self.slot.name);
+                answer::error(StatusCode::GATEWAY_TIMEOUT, "api_error", &message)
             }
-        },
-        Err(_) => {
-            tracing::warn!(pass = %live.id, slot = %slot.name, "the provider did not begin to answer in time");
-            let message = format!("worca: the provider of slot `{}` did not answer in time", slot.name);
-            answer::error(StatusCode::GATEWAY_TIMEOUT, "api_error", &message)
         }
     }
+
+    /// What decides about a call that costs.
+    fn admission(&self) -> Option<Admission> {
+        let credential = self.provider.as_ref().and_then(|provider| provider.credential.as_deref());
+        let billed = credential.is_some_and(|credential| credential.kind == Kind::ApiKey);
+        self.ask.costs().then(|| Admission {
+            books: self.shared.books.clone(),
+            live: self.live.clone(),
+            free: !billed,
+        })
+    }
+
+    /// The answer when the request itself was what did not go on.
+    async fn stopped(&self) -> Option<Response<Reply>> {
+        if let Some(denied) = self.slip.denied() {
+            return Some(denied.answer());
+        }
+        let (fault, body) = self.slip.fault()?;
+        Some(self.faulty(fault, body).await)
+    }
+
+    async fn faulty(&self, fault: Fault, body: Incoming) -> Response<Reply> {
+        let kind = "invalid_request_error";
+        match fault {
+            Fault::TooLarge => refuse_large(&self.shared.limits, body, false).await,
+            Fault::Idle => {
+                let message = "worca: the request fell silent before it was whole";
+                answer::error(StatusCode::REQUEST_TIMEOUT, kind, message)
+            }
+            Fault::Broken => answer::error(StatusCode::BAD_REQUEST, kind, "worca: the request broke off"),
+        }
+    }
+
+    fn unreachable(&self, error: &hyper_util::client::legacy::Error) -> Response<Reply> {
+        // What broke after the connection stood may have been answered, and paid for.
+        if error.is_connect() {
+            self.no_cost();
+        }
+        let why = why_unreachable(error);
+        tracing::warn!(pass = %self.live.id, slot = %self.slot.name, why, "the provider could not be reached");
+        let message = format!("worca: the provider of slot `{}` cannot be reached: {why}", self.slot.name);
+        answer::error(StatusCode::BAD_GATEWAY, "api_error", &message)
+    }
+
+    /// Books the call as one that failed before it cost anything.
+    fn no_cost(&self) {
+        if let Some(call) = self.slip.call() {
+            call.fail();
+        }
+    }
+
+    /// The scripted model's answer, counted as a provider's is.
+    fn play(&self, answered: Response<Reply>) -> Response<Reply> {
+        let (parts, body) = answered.into_parts();
+        if !parts.status.is_success() {
+            self.no_cost();
+        }
+        let body = self.download(From::Here(body), &parts.headers, parts.status, None);
+        Response::from_parts(parts, body)
+    }
+
+    fn download(&self, from: From, headers: &HeaderMap, status: StatusCode, needle: Option<&[u8]>) -> Reply {
+        let events = headers.get(CONTENT_TYPE).is_some_and(is_event_stream);
+        let note = Note { live: self.live.clone(), status: status.as_u16(), began: self.began };
+        let body = Download::new(from, self.shared.limits.idle, events, needle, note);
+        match self.ask {
+            ask if !ask.costs() || !status.is_success() => body.boxed_unsync(),
+            ask => body.metered(ask.api().unwrap_or(Api::Anthropic), self.slip.clone()).boxed_unsync(),
+        }
+    }
+
+    async fn pass_back(&self, response: Response<Incoming>, provider: &Provider<'_>) -> Response<Reply> {
+        let (parts, body) = response.into_parts();
+        let status = parts.status;
+        let mut back = Response::new(answer::no_body());
+        *back.status_mut() = status;
+        *back.version_mut() = Version::HTTP_11;
+        *back.headers_mut() = headers::back(&parts.headers, provider.credential.as_deref());
+        if status.is_client_error() || status.is_server_error() {
+            self.no_cost();
+            return self.pass_error(parts.headers, body, back, provider).await;
+        }
+        let strange =
+            if status.is_informational() || (status.is_redirection() && status != StatusCode::NOT_MODIFIED) {
+                Some(format!("with a redirect ({}), which is not followed", status.as_u16()))
+            } else if packed(&parts.headers) {
+                Some("in a coding that was not asked for, in which nothing can be counted".to_owned())
+            } else {
+                None
+            };
+        if let Some(strange) = strange {
+            self.no_cost();
+            tracing::warn!(pass = %self.live.id, slot = %self.slot.name, status = status.as_u16(), "the provider answered {strange}");
+            let message = format!("worca: the provider of slot `{}` answered {strange}", self.slot.name);
+            return answer::error(StatusCode::BAD_GATEWAY, "api_error", &message);
+        }
+        *back.body_mut() = self.download(From::Wire(body), &parts.headers, status, Some(provider.needle()));
+        back
+    }
+
+    /// A provider's error: its status and headers as they came, its text without anything that looks like a key.
+    async fn pass_error(
+        &self,
+        headers: HeaderMap,
+        body: Incoming,
+        mut back: Response<Reply>,
+        provider: &Provider<'_>,
+    ) -> Response<Reply> {
+        let status = back.status();
+        let body = body.map_err(answer::CutError::Broken);
+        let error = transfer::gather(body, &headers, self.shared.limits.idle, provider.needle()).await;
+        let (live, slot) = (&self.live, &self.slot.name);
+        tracing::warn!(pass = %live.id, run = %live.bond.run, %slot, status = status.as_u16(), kind = error.kind, message = error.message, milliseconds = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX), "the provider answered with an error");
+        if status == StatusCode::UNAUTHORIZED {
+            let message = format!(
+                "worca: the provider refused the key saved for slot `{slot}` (401); save another with `worca container login`"
+            );
+            live.refused(RefusalKind::Key, &message);
+            let mut refused = answer::error(StatusCode::FORBIDDEN, "authentication_error", &message);
+            if let Some(id) = back.headers_mut().remove("request-id") {
+                refused.headers_mut().insert("request-id", id);
+            }
+            return refused;
+        }
+        back.headers_mut().remove(CONTENT_ENCODING);
+        back.headers_mut().remove(CONTENT_LENGTH);
+        let body = error.body.unwrap_or_else(|| {
+            let message = format!(
+                "worca: the provider of slot `{slot}` answered with an error ({}) that is too long, or in a coding that \
+                 cannot be searched for keys",
+                status.as_u16()
+            );
+            back.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            answer::error_text("api_error", &message).into()
+        });
+        *back.body_mut() = Full::new(body).map_err(|never| match never {}).boxed_unsync();
+        back
+    }
+}
+
+/// Whether a body is coded in a way that was not asked for.
+fn packed(headers: &HeaderMap) -> bool {
+    let plain = |coding: &HeaderValue| matches!(coding.as_bytes().trim_ascii(), b"" | b"identity");
+    !headers.get_all(CONTENT_ENCODING).iter().all(plain)
 }
 
 /// The slot's endpoint with the path and query as they came. The path was compared with the list before.
@@ -185,49 +373,6 @@ fn upstream_uri(endpoint: &Endpoint, slot: &Slot, asked: &Uri) -> Option<Uri> {
     let whole = asked.path_and_query()?.as_str();
     let rest = whole.strip_prefix('/')?.strip_prefix(slot.name.as_str())?;
     Uri::try_from(format!("{endpoint}{rest}")).ok()
-}
-
-fn pass_back(
-    response: Response<Incoming>,
-    credential: Option<&Credential>,
-    slot: &Slot,
-    live: &Live,
-    limits: &Limits,
-    began: Instant,
-) -> Response<Reply> {
-    let (parts, body) = response.into_parts();
-    let status = parts.status;
-    if status.is_informational() || (status.is_redirection() && status != StatusCode::NOT_MODIFIED) {
-        tracing::warn!(pass = %live.id, slot = %slot.name, status = status.as_u16(), "the provider answered with a redirect, which is not followed");
-        let message = format!(
-            "worca: the provider of slot `{}` answered with a redirect ({}), which is not followed",
-            slot.name,
-            status.as_u16()
-        );
-        return answer::error(StatusCode::BAD_GATEWAY, "api_error", &message);
-    }
-    if status == StatusCode::UNAUTHORIZED {
-        tracing::warn!(pass = %live.id, slot = %slot.name, "the provider refused the saved key");
-        let message = format!(
-            "worca: the provider refused the key saved for slot `{}` (401); save another with `worca container login`",
-            slot.name
-        );
-        let mut refused = answer::error(StatusCode::FORBIDDEN, "authentication_error", &message);
-        if let Some(id) = headers::back(&parts.headers, credential).get("request-id") {
-            refused.headers_mut().insert("request-id", id.clone());
-        }
-        return refused;
-    }
-    let failed = status.is_client_error() || status.is_server_error();
-    let events = parts.headers.get(CONTENT_TYPE).is_some_and(is_event_stream);
-    let needle = credential.filter(|_| failed).map(Credential::needle);
-    let note =
-        Note { pass: live.id.to_string(), run: live.bond.run.to_string(), status: status.as_u16(), began };
-    let mut back = Response::new(Download::new(body, limits.idle, events, needle, note).boxed_unsync());
-    *back.status_mut() = status;
-    *back.version_mut() = Version::HTTP_11;
-    *back.headers_mut() = headers::back(&parts.headers, credential);
-    back
 }
 
 fn is_event_stream(value: &HeaderValue) -> bool {

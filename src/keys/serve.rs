@@ -2,6 +2,7 @@
 //! printed, and it answers nobody before it is hardened.
 
 mod connection;
+mod workers;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,21 +13,26 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::books::{Books, BooksError};
 use super::control::ControlSecret;
 use super::credential::Credential;
 use super::keyring::{Keyring, NotReady};
+use super::meter::{Prices, ReadPricesError};
 use super::pass::Passes;
 use super::secret_file::{self, ReadSecretError};
 use super::slot::{Origin, ReadSlotsError, Slot, Slots, Upstream};
-use super::upstream::{self, UpstreamClient};
+use super::upstream::UpstreamClient;
 use super::vault::{ReadVaultKeyError, Vault, VaultError, VaultKey};
 use crate::failure::{Exit, Explain};
 use crate::ids::PersonId;
+use workers::Workers;
 
 /// The shortest control secret that is taken, in characters.
 const SHORTEST_CONTROL: usize = 32;
 /// How often leases are looked at.
 const SWEEP: Duration = Duration::from_millis(250);
+/// With more threads than this it would only wait for the network.
+const MOST_WORKERS: usize = 4;
 
 /// The limits of the service. The defaults are what a box runs with; tests shorten them.
 #[derive(Debug, Clone)]
@@ -47,6 +53,8 @@ pub struct Limits {
     pub connections: usize,
     /// How long open answers may go on once the service is told to end.
     pub drain: Duration,
+    /// How many threads serve connections.
+    pub workers: usize,
 }
 
 impl Default for Limits {
@@ -60,6 +68,7 @@ impl Default for Limits {
             headers: Duration::from_secs(60),
             connections: 4096,
             drain: Duration::from_secs(5),
+            workers: std::thread::available_parallelism().map_or(1, usize::from).min(MOST_WORKERS),
         }
     }
 }
@@ -79,6 +88,8 @@ pub struct Settings {
     pub slots_file: Option<PathBuf>,
     /// Where the `anthropic` slot goes, whatever the slots file says.
     pub anthropic: Option<Origin>,
+    /// A price table of the person's own, which comes before the built-in one.
+    pub prices: Option<PathBuf>,
     /// Its limits.
     pub limits: Limits,
 }
@@ -101,6 +112,12 @@ pub enum ServeError {
     /// The vault.
     #[error(transparent)]
     Vault(#[from] VaultError),
+    /// The prices.
+    #[error(transparent)]
+    Prices(#[from] ReadPricesError),
+    /// The books.
+    #[error(transparent)]
+    Books(#[from] BooksError),
     /// The slots file.
     #[error(transparent)]
     Slots(#[from] ReadSlotsError),
@@ -116,6 +133,9 @@ pub enum ServeError {
     /// A task of its own broke.
     #[error("the key service could not start a part of itself")]
     Task,
+    /// A thread of its own.
+    #[error("the key service could not start its threads")]
+    Threads(#[source] std::io::Error),
 }
 
 impl Explain for ServeError {
@@ -126,9 +146,12 @@ impl Explain for ServeError {
             Self::ShortControl(_) => "control-secret-short",
             Self::VaultKey(error) => error.code(),
             Self::Vault(error) => error.code(),
+            Self::Prices(error) => error.code(),
+            Self::Books(error) => error.code(),
             Self::Slots(error) => error.code(),
             Self::Listen { .. } => "listen",
             Self::Task => "task",
+            Self::Threads(_) => "threads",
         }
     }
     fn hint(&self) -> Option<String> {
@@ -136,10 +159,12 @@ impl Explain for ServeError {
             Self::Control(error) => error.hint(),
             Self::VaultKey(error) => error.hint(),
             Self::Vault(error) => error.hint(),
+            Self::Prices(error) => error.hint(),
+            Self::Books(error) => error.hint(),
             Self::Slots(error) => error.hint(),
             Self::ShortControl(_) => Some("`worca container up` writes one that is long enough".into()),
             Self::Listen { .. } => Some("choose another address with `--listen`".into()),
-            Self::Harden(_) | Self::Task => None,
+            Self::Harden(_) | Self::Task | Self::Threads(_) => None,
         }
     }
     fn exit(&self) -> Exit {
@@ -148,8 +173,10 @@ impl Explain for ServeError {
             Self::Control(error) => error.exit(),
             Self::VaultKey(error) => error.exit(),
             Self::Vault(error) => error.exit(),
+            Self::Prices(error) => error.exit(),
+            Self::Books(error) => error.exit(),
             Self::Slots(error) => error.exit(),
-            Self::Listen { .. } | Self::Task => Exit::Failed,
+            Self::Listen { .. } | Self::Task | Self::Threads(_) => Exit::Failed,
         }
     }
 }
@@ -160,6 +187,7 @@ pub(super) struct Shared {
     pub(super) slots: Slots,
     pub(super) passes: Passes,
     pub(super) keyring: Keyring,
+    pub(super) books: Arc<Books>,
     pub(super) control: ControlSecret,
     pub(super) client: Option<UpstreamClient>,
 }
@@ -188,6 +216,7 @@ pub struct Service {
     address: SocketAddr,
     shared: Arc<Shared>,
     tasks: TaskTracker,
+    workers: Workers,
 }
 
 impl Service {
@@ -202,15 +231,17 @@ impl Service {
             return Err(ServeError::ShortControl(settings.control_file));
         }
         let (data, key_file) = (settings.data, settings.vault_key_file);
-        let (slots_file, anthropic) = (settings.slots_file, settings.anthropic);
-        let (slots, vault) = tokio::task::spawn_blocking(move || {
+        let (slots_file, anthropic, prices) = (settings.slots_file, settings.anthropic, settings.prices);
+        let (slots, vault, books) = tokio::task::spawn_blocking(move || {
             let slots = Slots::read(slots_file.as_deref(), anthropic)?;
-            let key = VaultKey::read(&key_file)?;
-            Ok::<_, ServeError>((slots, Vault::open(&data, key)?))
+            let prices = Prices::read(prices.as_deref())?;
+            let vault = Vault::open(&data, VaultKey::read(&key_file)?)?;
+            Ok::<_, ServeError>((slots, vault, Books::open(&data, prices)?))
         })
         .await
         .map_err(|_| ServeError::Task)??;
-        let client = upstream::client()
+        let workers = Workers::start(settings.limits.workers).map_err(ServeError::Threads)?;
+        let client = UpstreamClient::new(workers.others())
             .inspect_err(
                 |error| tracing::warn!(%error, "no root certificates were found: no provider can be reached"),
             )
@@ -223,11 +254,12 @@ impl Service {
             slots,
             passes: Passes::new(settings.limits.lease, settings.limits.passes),
             keyring: Keyring::new(vault, tasks.clone()),
+            books: Arc::new(books),
             control: ControlSecret::new(&control),
             client,
             limits: settings.limits,
         });
-        Ok(Self { listener, address, shared, tasks })
+        Ok(Self { listener, address, shared, tasks, workers })
     }
 
     /// Where it listens: with port 0, the one that the system chose.
@@ -247,12 +279,13 @@ impl Service {
                 }
             }
         };
-        let accept = connection::accept(&self.listener, &self.shared, &self.tasks, &stop);
+        let accept = connection::accept(&self.listener, &self.shared, &self.workers, &self.tasks, &stop);
         tokio::join!(sweeper, accept);
         drop(self.listener);
         self.tasks.close();
         // Connections end by themselves after the drain time; what remains is a last write to the vault.
         self.tasks.wait().await;
+        self.workers.end().await;
         tracing::info!("the key service has ended");
     }
 }

@@ -3,19 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::amount::Amount;
 use crate::ids::{PassId, PersonId, RunId, SpawnId, StepName};
 use crate::keys::credential::Kind;
 use crate::keys::slot::SlotName;
-
-/// An amount that is spent or capped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Amount {
-    /// Millionths of a US dollar.
-    UsdMicros(u64),
-    /// Tokens of every kind, those read from a cache too.
-    Tokens(u64),
-}
 
 /// `POST /control/passes`: asks for a pass.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -182,10 +173,10 @@ pub struct UsageQuery {
     /// Of one person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<PersonId>,
-    /// Calls that ended at this time or later.
+    /// Calls that began at this time or later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
-    /// Calls that ended before this time.
+    /// Calls that began before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
 }
@@ -219,7 +210,7 @@ pub struct UsageRow {
     /// The model, as the provider names it in its answer, else as the agent asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The day (UTC), as `2026-01-31`.
+    /// The day (UTC) on which the calls began, as `2026-01-31`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub day: Option<String>,
     /// How many calls.

@@ -133,7 +133,7 @@ async fn a_stream_that_its_caller_does_not_read_is_cut_with_its_pass_too() {
     let minted = stage.keys.mint(None).await;
     let mut caller = TcpStream::connect(stage.keys.address).await.unwrap();
     let text = format!(
-        "POST /anthropic/v1/messages HTTP/1.1\r\nhost: keys\r\nx-api-key: {}\r\ncontent-length: 0\r\n\r\n",
+        "POST /anthropic/v1/messages HTTP/1.1\r\nhost: keys\r\nx-api-key: {}\r\ncontent-length: 13\r\n\r\n{{\"model\":\"m\"}}",
         minted.pass.expose()
     );
     caller.write_all(text.as_bytes()).await.unwrap();

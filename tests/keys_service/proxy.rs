@@ -1,10 +1,12 @@
 //! What goes out to the provider, and what comes back.
 
+use std::io::Write as _;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::support::{
-    API_KEY, Place, Script, Stage, TOKEN, Upstream, call, client, fed, message, one_stream, request, soon,
+    API_KEY, DEADLINE, Place, Script, Stage, TOKEN, Upstream, call, client, fed, message, one_stream,
+    request, soon,
 };
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -70,7 +72,7 @@ async fn the_first_piece_of_a_stream_arrives_before_the_last_is_sent_both_ways()
     let mut request = message(&stage.keys, &minted.pass);
     let (question, body) = fed();
     *request.body_mut() = body;
-    question.send(Bytes::from_static(b"{\"a\":")).await.unwrap();
+    question.send(Bytes::from_static(b"{\"model\":\"m\",\"a\":")).await.unwrap();
     let client = client();
     let asked = async {
         question.send(Bytes::from_static(b"1}")).await.unwrap();
@@ -90,7 +92,7 @@ async fn the_first_piece_of_a_stream_arrives_before_the_last_is_sent_both_ways()
     }
     drop(answer);
     assert!(soon("the stream ends", body.frame()).await.is_none());
-    assert_eq!(stage.upstream.only().body, "{\"a\":1}");
+    assert_eq!(stage.upstream.only().body, "{\"model\":\"m\",\"a\":1}");
 }
 
 #[tokio::test]
@@ -133,22 +135,36 @@ async fn c057_an_error_in_the_middle_of_a_stream_passes_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn c060_no_compression_is_asked_for_and_what_comes_compressed_all_the_same_stays_intact() {
-    let packed: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xab, 0x56, 0xff, 0, 0x80, 1];
-    let stage = Stage::set(move |_| {
-        let response = Response::builder().status(400).header("content-encoding", "gzip");
-        Script::Whole(response.body(Bytes::from_static(packed)).unwrap())
-    })
-    .await;
-    let minted = stage.keys.mint(None).await;
-    let mut request = message(&stage.keys, &minted.pass);
-    request.headers_mut().insert("accept-encoding", "gzip, br".parse().unwrap());
-    let answer = call(request).await;
-    assert_eq!(
-        (answer.status.as_u16(), &answer.headers["content-encoding"], &answer.body[..]),
-        (400, &"gzip".parse().unwrap(), packed)
-    );
-    assert_eq!(stage.upstream.only().headers["accept-encoding"], "identity");
+async fn c060_no_compression_is_asked_for_and_an_error_that_comes_compressed_all_the_same_is_readable() {
+    let text =
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"temperature: too warm"}}"#;
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packer.write_all(text.as_bytes()).unwrap();
+    let packed = Bytes::from(packer.finish().unwrap());
+    for (status, coding, body, told, wanted) in [
+        (400, "gzip", packed.clone(), 400, text),
+        (400, "gzip", Bytes::from_static(&[0x1f, 0x8b, 0xff, 0, 0x80]), 400, "cannot be searched for keys"),
+        (529, "br", Bytes::from_static(&[1, 2, 3]), 529, "cannot be searched for keys"),
+        (200, "gzip", packed.clone(), 502, "in a coding that was not asked for"),
+    ] {
+        let stage = Stage::set(move |_| {
+            let response = Response::builder()
+                .status(status)
+                .header("content-encoding", coding)
+                .header("retry-after", "3");
+            Script::Whole(response.body(body.clone()).unwrap())
+        })
+        .await;
+        let minted = stage.keys.mint(None).await;
+        let mut request = message(&stage.keys, &minted.pass);
+        request.headers_mut().insert("accept-encoding", "gzip, br".parse().unwrap());
+        let answer = call(request).await;
+        assert_eq!(answer.status.as_u16(), told, "{status} {coding}");
+        assert!(answer.text().contains(wanted), "{}", answer.text());
+        assert!(!answer.headers.contains_key("content-encoding"));
+        assert_eq!(answer.headers.contains_key("retry-after"), status == told);
+        assert_eq!(stage.upstream.only().headers["accept-encoding"], "identity");
+    }
 }
 
 #[tokio::test]
@@ -172,6 +188,13 @@ async fn c061_no_redirect_is_followed_and_none_is_handed_on() {
     assert!(sink.seen().is_empty());
 }
 
+/// A request of exactly this many bytes.
+fn long(bytes: usize) -> Vec<u8> {
+    let (start, end) = (r#"{"model":"m","messages":[],"x":""#, r#""}"#);
+    let filling = vec![b'x'; bytes - start.len() - end.len()];
+    [start.as_bytes(), &filling, end.as_bytes()].concat()
+}
+
 #[tokio::test]
 async fn c063_three_and_31_megabytes_reach_the_provider_and_33_get_a_413_that_can_be_read() {
     const MEGABYTE: usize = 1024 * 1024;
@@ -189,14 +212,14 @@ async fn c063_three_and_31_megabytes_reach_the_provider_and_33_get_a_413_that_ca
         let mut request = message(&stage.keys, &minted.pass);
         let client = client();
         let answer = if known {
-            *request.body_mut() = Full::new(Bytes::from(vec![b'x'; megabytes * MEGABYTE])).boxed_unsync();
+            *request.body_mut() = Full::new(Bytes::from(long(megabytes * MEGABYTE))).boxed_unsync();
             call(request).await
         } else {
             let (sender, body) = fed();
             *request.body_mut() = body;
             let feed = async {
-                for _ in 0..megabytes {
-                    if sender.send(Bytes::from(vec![b'x'; MEGABYTE])).await.is_err() {
+                for piece in long(megabytes * MEGABYTE).chunks(MEGABYTE) {
+                    if sender.send(Bytes::copy_from_slice(piece)).await.is_err() {
                         break;
                     }
                 }
@@ -277,7 +300,7 @@ async fn c064_count_tokens_and_models_work_and_what_is_not_offered_is_never_forw
 
 #[tokio::test]
 async fn c065_a_stream_with_pings_goes_on_and_one_that_falls_silent_ends_with_an_error_event() {
-    let limits = Limits { idle: Duration::from_secs(2), ..Limits::default() };
+    let limits = Limits { idle: Duration::from_secs(2), lease: DEADLINE, ..Limits::default() };
     let (answer, script) = one_stream();
     let stage = Stage::with(Kind::ApiKey, API_KEY, limits, script).await;
     let minted = stage.keys.mint(None).await;

@@ -108,6 +108,7 @@ impl Place {
             vault_key_file: self.vault_key(),
             slots_file: None,
             anthropic: Some(anthropic),
+            prices: None,
             limits,
         }
     }

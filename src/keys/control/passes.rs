@@ -60,6 +60,10 @@ async fn give(shared: &Shared, wanted: MintRequest, from: IpAddr) -> Result<Mint
         };
         No::new(StatusCode::CONFLICT, word, why.to_string())
     })?;
+    shared.books.open_run(&wanted.run).await.map_err(|error| {
+        tracing::error!(%error, "the books do not say what a run has spent, and it gets no pass");
+        No::new(StatusCode::CONFLICT, code::NOT_READY, error.to_string())
+    })?;
     let bond = Bond {
         run: wanted.run,
         step: wanted.step,
@@ -87,16 +91,24 @@ async fn give(shared: &Shared, wanted: MintRequest, from: IpAddr) -> Result<Mint
 /// Gives passes another lease.
 pub(super) fn renew(shared: &Shared, ids: &[PassId]) -> Renewed {
     let (alive, gone) = shared.passes.renew(ids);
-    Renewed { alive, gone, warnings: Vec::new() }
+    let live = alive.iter().filter_map(|id| shared.passes.named(id));
+    let warnings = live.flat_map(|live| shared.books.warnings(&live)).collect();
+    Renewed { alive, gone, warnings }
 }
 
 /// Ends a pass, and says what became of it.
-pub(super) fn close(shared: &Shared, id: &PassId) -> Closing {
+pub(super) async fn close(shared: &Shared, id: &PassId) -> Response<Reply> {
     let live = shared.passes.revoke(id);
     if live.is_some() {
         tracing::info!(pass = %id, "a pass was revoked");
     }
-    Closing { used: Vec::new(), refused: live.and_then(|live| live.refusal()) }
+    match shared.books.closing(id).await {
+        Ok(used) => {
+            let refused = live.and_then(|live| live.refusal());
+            answer::value(StatusCode::OK, &Closing { used, refused })
+        }
+        Err(error) => super::books::failed(&error),
+    }
 }
 
 /// What stands in the way of a run of this person with these slots: all of it at once.
@@ -109,7 +121,7 @@ pub(super) async fn ready(shared: &Shared, wanted: &ReadyRequest) -> Ready {
         };
         missing.extend(why.map(|why| Missing { slot: name.clone(), why }));
     }
-    Ready { missing, spent: Vec::new() }
+    Ready { missing, spent: shared.books.spent(&wanted.person, &wanted.slots) }
 }
 
 /// A scenario goes with the rehearsal slot, and only one that exists.

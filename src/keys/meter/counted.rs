@@ -40,6 +40,17 @@ pub struct Counted {
     pub fast: bool,
 }
 
+/// Bytes of a request per token of input, until the provider says how many there were.
+const BYTES_PER_TOKEN: u64 = 4;
+
+impl Asked {
+    /// What the call has used as soon as it is sent, as far as can be reckoned.
+    pub fn reckoned(&self) -> Counted {
+        let input = self.body_bytes.div_ceil(BYTES_PER_TOKEN);
+        Counted { input, estimated: true, fast: self.fast, ..Counted::default() }
+    }
+}
+
 impl Counted {
     /// The tokens of the whole input.
     pub fn whole_input(&self) -> u64 {

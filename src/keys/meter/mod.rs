@@ -9,7 +9,7 @@ mod sse;
 mod watch;
 
 pub(super) use request::{RequestScan, UnclearError};
-pub(super) use watch::{Api, End, Failure, Watch};
+pub(super) use watch::{End, Watch};
 
 pub use counted::{Asked, Counted};
 pub use prices::{Prices, ReadPricesError};

@@ -246,7 +246,13 @@ impl Row {
 
 /// Whether a pattern, in which `*` stands for any characters, fits `slot/model`.
 fn fits(pattern: &str, slot: &str, model: &str) -> bool {
-    let name = slot.bytes().chain(std::iter::once(b'/')).chain(model.bytes());
+    let mut name = slot.bytes().chain(std::iter::once(b'/')).chain(model.bytes());
+    // Most patterns are another model's, and say so before their first star.
+    let literal = pattern.bytes().take_while(|sign| *sign != b'*').count();
+    if !pattern.bytes().take(literal).all(|sign| name.next() == Some(sign)) {
+        return false;
+    }
+    let pattern = pattern.get(literal..).unwrap_or_default();
     // Which places in the pattern have been reached: one sweep over the name, whatever stars there are.
     let pattern = pattern.as_bytes();
     let mut reached = vec![false; pattern.len() + 1];

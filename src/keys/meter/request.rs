@@ -71,14 +71,6 @@ impl RequestScan {
         let found = &mut self.found;
         self.scan.push(data, &mut |path, scalar| found.note(path, scalar));
     }
-    /// Whether the whole request has come: what follows can be blanks alone.
-    pub(in crate::keys) fn is_done(&self) -> bool {
-        self.scan.is_done()
-    }
-    /// Whether it is lost: more of it does not make it clear.
-    pub(in crate::keys) fn is_broken(&self) -> bool {
-        self.scan.is_broken() || self.found.unclear.is_some()
-    }
     /// What is asked for, once the whole request has come. `bytes` is its length.
     pub(in crate::keys) fn asked(&mut self, bytes: u64) -> Result<Asked, UnclearError> {
         if let Some(unclear) = self.found.unclear {

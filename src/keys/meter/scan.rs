@@ -98,10 +98,6 @@ impl Scan {
     pub(super) fn is_done(&self) -> bool {
         self.state == State::Done
     }
-    /// Whether what came is no JSON.
-    pub(super) fn is_broken(&self) -> bool {
-        self.state == State::Broken
-    }
 
     /// Takes the next piece, and tells `see` each wanted scalar that ends in it.
     pub(super) fn push(&mut self, mut data: &[u8], see: &mut impl FnMut(&[u8], Scalar<'_>)) {
@@ -143,13 +139,6 @@ impl Scan {
                     data = rest;
                 }
             }
-        }
-    }
-
-    /// The end of all pieces: a number at the top has no other end.
-    pub(super) fn finish(&mut self, see: &mut impl FnMut(&[u8], Scalar<'_>)) {
-        if self.state == State::Number && self.depth == 0 {
-            self.end(Scalar::Number(self.number), see);
         }
     }
 

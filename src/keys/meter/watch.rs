@@ -4,6 +4,7 @@
 use super::Counted;
 use super::scan::{ITEM, Scalar, Scan};
 use super::sse::{Events, Piece};
+use crate::keys::slot::Api;
 
 /// Bytes of visible text per token, until the provider says how many there are.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -36,15 +37,6 @@ words! {
     CHOICES = "choices", CONTENT = "content", REASONING = "reasoning", REASONING_CONTENT = "reasoning_content",
     REFUSAL = "refusal", TOOL_CALLS = "tool_calls", FUNCTION = "function", ARGUMENTS = "arguments",
     FINISH_REASON = "finish_reason", ERROR = "error", CODE = "code",
-}
-
-/// Whose words an answer is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::keys) enum Api {
-    /// The Messages API: what caches gave and took stands beside the input.
-    Anthropic,
-    /// Chat completions and responses: what caches gave and took is part of the input.
-    OpenAi,
 }
 
 /// What went wrong, in the provider's words, cut to a length. Nothing is taken out of it yet.
@@ -254,7 +246,7 @@ impl Reader {
         let event = &mut self.event;
         match (path, scalar) {
             ([USAGE, rest @ ..] | [MESSAGE | RESPONSE, USAGE, rest @ ..], scalar) => {
-                event.account(rest, scalar)
+                event.account(rest, scalar);
             }
             ([TYPE], Scalar::Text { start, .. }) => {
                 event.kind = match start {
@@ -271,26 +263,26 @@ impl Reader {
                 | [CHOICES, ITEM, DELTA, TOOL_CALLS, ITEM, FUNCTION, ARGUMENTS],
                 Scalar::Text { bytes, .. },
             ) => event.text = event.text.saturating_add(bytes),
-            ([MODEL] | [MESSAGE | RESPONSE, MODEL], Scalar::Text { start, .. }) => {
-                // It stands in each chunk of a chat: a copy is made of another one alone.
-                if self.counted.model.as_deref().map(str::as_bytes) != Some(start) {
-                    self.counted.model = Some(words(start, LONGEST_NAME)).filter(|model| !model.is_empty());
-                }
+            // It stands in each chunk of a chat: a copy is made of another one alone.
+            ([MODEL] | [MESSAGE | RESPONSE, MODEL], Scalar::Text { start, .. })
+                if self.counted.model.as_deref().map(str::as_bytes) != Some(start) =>
+            {
+                self.counted.model = Some(words(start, LONGEST_NAME)).filter(|model| !model.is_empty());
             }
             ([CHOICES, ITEM, FINISH_REASON], Scalar::Text { .. }) => self.finished = true,
             ([SERVICE_TIER] | [RESPONSE, SERVICE_TIER], Scalar::Text { start, .. })
-                if self.api == Api::OpenAi =>
+                if self.api == Api::Openai =>
             {
                 event.fast = Some(matches!(start, b"priority" | b"fast"));
             }
             ([ERROR, TYPE] | [RESPONSE, ERROR, TYPE], scalar) => {
-                event.failed(|failure| &mut failure.kind, scalar)
+                event.failed(|failure| &mut failure.kind, scalar);
             }
-            ([ERROR, CODE] | [RESPONSE, ERROR, CODE], scalar) => {
-                // The type says it better, where there is one.
-                if event.failure.as_ref().is_none_or(|failure| failure.kind.is_empty()) {
-                    event.failed(|failure| &mut failure.kind, scalar);
-                }
+            // The type says it better, where there is one.
+            ([ERROR, CODE] | [RESPONSE, ERROR, CODE], scalar)
+                if event.failure.as_ref().is_none_or(|failure| failure.kind.is_empty()) =>
+            {
+                event.failed(|failure| &mut failure.kind, scalar);
             }
             ([ERROR, MESSAGE] | [ERROR] | [RESPONSE, ERROR, MESSAGE], scalar) => {
                 event.failed(|failure| &mut failure.message, scalar);
@@ -316,7 +308,7 @@ impl Reader {
             self.floor = event.usage.output.take().unwrap_or(0);
         } else if event.usage.output.is_some() {
             self.visible = 0;
-            self.finished |= self.api == Api::OpenAi;
+            self.finished |= self.api == Api::Openai;
         }
         self.usage.each(&event.usage, |_, new| new);
         self.counted.fast = event.fast.unwrap_or(self.counted.fast);
@@ -334,7 +326,7 @@ impl Reader {
             new.cache_write_5m = short.max(usage.write_5m.unwrap_or(0));
             new.input = match self.api {
                 Api::Anthropic => input,
-                Api::OpenAi => input.saturating_sub(new.cache_read).saturating_sub(new.cache_write_5m),
+                Api::Openai => input.saturating_sub(new.cache_read).saturating_sub(new.cache_write_5m),
             };
         }
         let visible = self.visible.div_ceil(BYTES_PER_TOKEN);

@@ -8,7 +8,7 @@ mod words;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Body as _;
 use hyper::{Request, Response, StatusCode};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -16,6 +16,7 @@ use serde::de::IgnoredAny;
 use super::answer::{self, Reply};
 use super::pass::Live;
 use super::slot::Ask;
+use super::transfer::Upload;
 use super::wire::Scenario;
 pub use scenario::scenario_names;
 use speech::Speech;
@@ -70,7 +71,7 @@ fn named(live: &Live) -> Option<&str> {
 }
 
 /// Answers a request to the rehearsal slot with the scenario that the pass is bound to.
-pub(super) async fn answer(request: Request<Incoming>, live: &Live, ask: Ask) -> Response<Reply> {
+pub(super) async fn answer(request: Request<Upload>, live: &Live, ask: Ask) -> Response<Reply> {
     let Some(scenario) = named(live).and_then(scenario::find) else {
         return answer::not_found();
     };
@@ -101,7 +102,7 @@ pub(super) async fn answer(request: Request<Incoming>, live: &Live, ask: Ask) ->
     }
 }
 
-async fn read(body: Incoming) -> Result<(Asked, usize), Response<Reply>> {
+async fn read(body: Upload) -> Result<(Asked, usize), Response<Reply>> {
     let bad = |message: &str| answer::error(StatusCode::BAD_REQUEST, "invalid_request_error", message);
     if body.size_hint().lower() > LARGEST as u64 {
         return Err(answer::too_large(LARGEST as u64));

@@ -17,7 +17,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Shared;
+use super::workers::Workers;
 use crate::keys::answer::{self, Reply};
+use crate::keys::pass::Live;
 use crate::keys::{control, proxy};
 
 /// The most headers of one request.
@@ -30,10 +32,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(super) async fn accept(
     listener: &TcpListener,
     shared: &Arc<Shared>,
+    workers: &Workers,
     tasks: &TaskTracker,
     stop: &CancellationToken,
 ) {
     let places = Arc::new(Semaphore::new(shared.limits.connections));
+    let mut workers = workers.in_turn();
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
@@ -43,13 +47,11 @@ pub(super) async fn accept(
             Ok((stream, peer)) => match places.clone().try_acquire_owned() {
                 Ok(place) => {
                     let _ = stream.set_nodelay(true);
-                    drop(tasks.spawn(serve(
-                        stream,
-                        peer.ip().to_canonical(),
-                        shared.clone(),
-                        stop.clone(),
-                        place,
-                    )));
+                    let from = peer.ip().to_canonical();
+                    // It is waited for where it is served, and no longer here.
+                    let (Ok(stream), Some(worker)) = (stream.into_std(), workers.next()) else { continue };
+                    let served = serve(stream, from, shared.clone(), stop.clone(), place);
+                    drop(tasks.spawn_on(served, worker));
                 }
                 Err(_) => tracing::warn!("a connection was refused: there are too many"),
             },
@@ -62,15 +64,16 @@ pub(super) async fn accept(
 }
 
 async fn serve(
-    stream: TcpStream,
+    stream: std::net::TcpStream,
     from: IpAddr,
     shared: Arc<Shared>,
     stop: CancellationToken,
     _place: OwnedSemaphorePermit,
 ) {
+    let Ok(stream) = TcpStream::from_std(stream) else { return };
     // Which pass opened the last request on this connection. The connection, with everything that flows on
     // it, ends when that pass does, also while the caller does not read.
-    let (opened, mut opening) = watch::channel(None::<CancellationToken>);
+    let (opened, mut opening) = watch::channel(None::<Arc<Live>>);
     let limits = shared.limits.clone();
     let service = service_fn(|request| {
         let (shared, opened) = (shared.clone(), opened.clone());
@@ -88,7 +91,7 @@ async fn serve(
         let pass = opening.borrow_and_update().clone();
         let dead = async {
             match pass {
-                Some(pass) => pass.cancelled_owned().await,
+                Some(pass) => pass.ended.cancelled().await,
                 None => std::future::pending().await,
             }
         };
@@ -118,7 +121,7 @@ async fn answer(
     shared: &Shared,
     request: Request<Incoming>,
     from: IpAddr,
-    opened: &watch::Sender<Option<CancellationToken>>,
+    opened: &watch::Sender<Option<Arc<Live>>>,
 ) -> Response<Reply> {
     let path = request.uri().path();
     if path == "/health" && request.method() == Method::GET {
@@ -128,7 +131,13 @@ async fn answer(
         return control::answer(shared, request, from).await;
     }
     proxy::answer(shared, request, from, |live| {
-        opened.send_replace(Some(live.ended.clone()));
+        opened.send_if_modified(|opener| {
+            let other = opener.as_ref().is_none_or(|opener| !Arc::ptr_eq(opener, live));
+            if other {
+                *opener = Some(live.clone());
+            }
+            other
+        });
     })
     .await
 }

@@ -8,9 +8,9 @@ use hyper::Method;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Api {
-    /// Anthropic's Messages API.
+    /// Anthropic's Messages API: what caches gave and took stands beside the input.
     Anthropic,
-    /// OpenAI's Chat Completions and Responses.
+    /// OpenAI's Chat Completions and Responses: what caches gave and took is part of the input.
     Openai,
 }
 
