@@ -71,9 +71,20 @@ impl VaultArgs {
     }
 }
 
+/// Where the box mounts what its owner has written for the key service.
+const SETTINGS: &str = "/etc/worca/keys";
+
+/// The file that was named, else the one of this name in the settings of the box, where it is there. A variable that is
+/// set to nothing is not set.
+fn settings_file(named: Option<&Path>, name: &str) -> Option<PathBuf> {
+    let usual = || Some(Path::new(SETTINGS).join(name)).filter(|file| file.is_file());
+    named.filter(|file| !file.as_os_str().is_empty()).map(Path::to_owned).or_else(usual)
+}
+
 #[derive(Debug, Args)]
 struct SlotArgs {
     /// The slots file: where slots go that are not built in, and other places for those that are
+    /// [default: /etc/worca/keys/slots.yaml, where it is there]
     #[arg(long = "slots", value_name = "FILE", env = "WORCA_SLOTS_FILE")]
     slots_file: Option<PathBuf>,
     /// Where the `anthropic` slot goes, whatever the slots file says [default: https://api.anthropic.com]
@@ -85,16 +96,15 @@ struct SlotArgs {
 }
 
 impl SlotArgs {
-    /// A variable that is set to nothing is not set.
-    fn file(&self) -> Option<&Path> {
-        self.slots_file.as_deref().filter(|file| !file.as_os_str().is_empty())
+    fn file(&self) -> Option<PathBuf> {
+        settings_file(self.slots_file.as_deref(), "slots.yaml")
     }
     fn anthropic(&self) -> Result<Option<Origin>, Failure> {
         let origin = self.anthropic_origin.as_deref().filter(|origin| !origin.is_empty());
         Ok(origin.map(|origin| Origin::parse(origin, self.dangerously_plain_origin)).transpose()?)
     }
     fn read(&self) -> Result<Slots, Failure> {
-        Ok(Slots::read(self.file(), self.anthropic()?)?)
+        Ok(Slots::read(self.file().as_deref(), self.anthropic()?)?)
     }
 }
 
@@ -226,12 +236,11 @@ async fn serve(args: ServeArgs) -> Result<Exit, Failure> {
     let settings = Settings {
         listen: args.listen,
         data: args.vault.folder()?,
-        slots_file: args.slots.file().map(Path::to_owned),
+        slots_file: args.slots.file(),
         anthropic: args.slots.anthropic()?,
         control_file: args.control_file,
         vault_key_file: args.vault.vault_key_file,
-        // A variable that is set to nothing is not set.
-        prices: args.prices.filter(|file| !file.as_os_str().is_empty()),
+        prices: settings_file(args.prices.as_deref(), "prices.yaml"),
         limits: Limits::default(),
     };
     // Before anything is read, so that an early signal ends it in order too.
