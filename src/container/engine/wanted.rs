@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::labels;
 use super::translate::{self, TranslateError};
-use crate::container::compose::model::{Condition, Project, Service};
+use crate::container::compose::model::{Condition, Mount, Project, Service};
 
 /// Everything of one project, in the order of starting.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ pub struct Origin {
     pub images: BTreeMap<String, String>,
     /// Image references whose image has a health check of its own.
     pub healthy_images: Vec<String>,
-    /// Secret key to a text that changes when the secret does, and is not the secret.
+    /// Secret key, or source of a bind mount, to a text that changes when what is in it does, and is not that.
     pub stamps: BTreeMap<String, String>,
 }
 
@@ -91,6 +91,11 @@ pub fn wanted(project: &Project, origin: &Origin) -> Result<Wanted, TranslateErr
     let name = project.name.as_str();
     let networks = project.networks.iter().map(|(key, network)| {
         let mut body = translate::network(network);
+        let sources = service.mounts.iter().filter_map(|mount| match mount {
+            Mount::Bind { source, .. } => origin.stamps.get(source),
+            Mount::Volume { .. } | Mount::Tmpfs { .. } => None,
+        });
+        let stamps: Vec<_> = stamps.into_iter().chain(sources.map(Some)).collect();
         let hash = digest(&(&body, &network.labels));
         let own = [(labels::NETWORK, key.as_str()), (labels::NETWORK_HASH, &hash)];
         body.labels = Some(with_labels(&network.labels, name, &own));
