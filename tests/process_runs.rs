@@ -327,6 +327,7 @@ async fn a_sign_in_that_is_closed_instead_is_tried_to_be_read_before_each_start_
         eprintln!("this kernel closes no file");
         return;
     }
+    stage.end_core();
     let auth = stage.path("user/.claude/.credentials.json");
     std::fs::create_dir_all(auth.parent().unwrap()).unwrap();
     std::fs::write(&auth, CANARY).unwrap();

@@ -128,9 +128,8 @@ impl Stage {
     pub fn serve(&mut self) {
         self.serve_with(&[]);
     }
-    /// Starts core with further arguments, in the place of the one that ran.
+    /// Starts core with more arguments.
     pub fn serve_with(&mut self, more: &[&str]) {
-        drop(self.core.take());
         let log = std::fs::File::options().create(true).append(true).open(self.path("core.log")).unwrap();
         let mut child = self.worca().arg("serve").args(more).stderr(log).spawn().unwrap();
         let mut line = String::new();
@@ -141,9 +140,13 @@ impl Stage {
         let url = url.replace("http://localhost", "http://127.0.0.1");
         self.core = Some(Core { child, url });
     }
+    /// Kills core.
+    pub fn end_core(&mut self) {
+        drop(self.core.take());
+    }
     /// Kills core and starts it again.
     pub fn kill_core(&mut self) {
-        drop(self.core.take());
+        self.end_core();
         self.serve();
     }
     pub fn log(&self) -> String {
