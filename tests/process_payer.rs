@@ -98,8 +98,8 @@ async fn agent(stage: &Stage, minted: &Minted) -> Ended {
     let output = soon("the agent ends", child.wait_with_output()).await.unwrap();
     let printed =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let events = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let last = events.filter(|event| event["type"] == "result").last().unwrap_or_else(|| panic!("{printed}"));
+    let mut events = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let last = events.rfind(|event| event["type"] == "result").unwrap_or_else(|| panic!("{printed}"));
     let result = last["result"].as_str().unwrap_or_default().to_owned();
     Ended { code: output.status.code(), result, printed, home }
 }

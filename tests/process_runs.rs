@@ -247,3 +247,106 @@ async fn spawn_diagnostics_hold_from_the_next_start_on_and_tell_no_secret() {
     std::fs::File::open(stage.path("core.log")).unwrap().read_to_string(&mut rest).unwrap();
     assert_eq!(rest.matches("spawn diagnostics").count(), log.matches("spawn diagnostics").count());
 }
+
+/// A value of which nothing may be told.
+const CANARY: &str = "sk-ant-api03-c4nary-q7Xw9Lk2Vb5Nh8Rt1Zp3Md6Fg0Js4";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_refused_when_a_key_came_into_reach_after_the_start_and_goes_when_it_is_gone() {
+    let stage = Stage::set().await;
+    let ask = ["--model", "rehearsal", "--prompt", "Say hello"];
+    let auth = stage.path("user/.codex/auth.json");
+    std::fs::create_dir_all(auth.parent().unwrap()).unwrap();
+    std::fs::write(&auth, CANARY).unwrap();
+    let refused = stage.run(&ask).await.ends(78);
+    assert!(
+        refused.err.contains("key is in reach of agents") && refused.err.contains("hint: "),
+        "{refused:?}"
+    );
+    assert!(refused.err.contains(auth.to_str().unwrap()) && !refused.err.contains("c4nary"), "{refused:?}");
+    assert_eq!(stage.say(&["runs", "--json"]).await.ends(0).out.trim(), "[]");
+    assert_eq!(git(&stage.project(), &["branch", "--list", "worca/*"]), "");
+    assert_eq!(std::fs::read_dir(stage.path("worca/runs")).map_or(0, Iterator::count), 0);
+    std::fs::remove_file(&auth).unwrap();
+    stage.run(&ask).await.ends(0);
+    assert!(!stage.log().contains("c4nary"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_comes_up_just_before_the_agent_parks_the_run_and_a_resume_looks_again() {
+    let stage = Stage::set().await;
+    let auth = stage.path("user/.aws/credentials");
+    std::fs::create_dir_all(auth.parent().unwrap()).unwrap();
+    let script = stage.path("bin/claude");
+    let text = std::fs::read_to_string(&script).unwrap();
+    let plant = format!("printf %s {CANARY} > '{}' ; :", auth.display());
+    std::fs::write(&script, text.replace("rm -f", &plant)).unwrap();
+    std::fs::write(stage.path("take"), "").unwrap();
+    stage.run(&["--model", "rehearsal", "--prompt", "Say hello"]).await.ends(3);
+    let id = stage.newest().await;
+    let run = stage.show(&id).await;
+    let reason = run["reason"].as_str().unwrap();
+    assert!(reason.contains(auth.to_str().unwrap()) && !reason.contains("c4nary"), "{reason}");
+    assert!(run["policy"].is_null(), "no agent was started: {run}");
+    let refused = stage.say(&["resume", &id]).await.ends(78);
+    assert!(refused.err.contains(auth.to_str().unwrap()), "{refused:?}");
+    std::fs::remove_file(stage.path("take")).unwrap();
+    std::fs::remove_file(&auth).unwrap();
+    stage.say(&["resume", &id]).await.ends(0);
+    assert_eq!(stage.show(&id).await["status"], "done");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_in_the_repository_itself_warns_with_file_and_line_and_refuses_nothing() {
+    let stage = Stage::set().await;
+    let project = stage.project();
+    std::fs::write(project.join(".env"), format!("DEBUG=1\nANTHROPIC_API_KEY={CANARY}\n")).unwrap();
+    git(&project, &["add", ".env"]);
+    git(&project, &["commit", "--quiet", "--message", "Oops"]);
+    std::fs::write(project.join(".env.local"), format!("X={CANARY}\n")).unwrap();
+    let said = stage.run(&["--model", "rehearsal", "--prompt", "Say hello"]).await.ends(0);
+    let id = stage.newest().await;
+    let notes: Vec<String> = stage
+        .events(&id)
+        .await
+        .iter()
+        .filter(|event| event["event"]["kind"] == "note")
+        .map(|event| event["event"]["text"].as_str().unwrap().to_owned())
+        .collect();
+    for place in ["`.env`, line 2 in the branch", "`.env.local`, line 1 in the checkout"] {
+        assert!(notes.iter().any(|note| note.contains(place)), "{place}: {notes:?}");
+        assert!(said.out.contains(place) || said.err.contains(place), "{place}: {said:?}");
+    }
+    assert!(!format!("{notes:?}{said:?}{}", stage.log()).contains("c4nary"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_in_that_is_closed_instead_is_tried_to_be_read_before_each_start_in_the_loosest_set() {
+    let mut stage = Stage::set().await;
+    if !worca::spawn::kernel_support().files {
+        eprintln!("this kernel closes no file");
+        return;
+    }
+    stage.end_core();
+    let auth = stage.path("user/.claude/.credentials.json");
+    std::fs::create_dir_all(auth.parent().unwrap()).unwrap();
+    std::fs::write(&auth, CANARY).unwrap();
+    stage.serve_with(&["--close-sign-ins"]);
+    let ask = ["--guardrails", "permissive", "--model", "rehearsal", "--prompt", "Say hello"];
+    let tried = |run: &serde_json::Value| {
+        let tried = run["policy"]["receipt"]["tried"].as_array().cloned().unwrap_or_default();
+        let name = auth.display().to_string();
+        tried.into_iter().filter(|row| row["target"] == name.as_str() && row["outcome"] == "held").count()
+    };
+    stage.run(&ask).await.ends(0);
+    let run = stage.show(&stage.newest().await).await;
+    assert_eq!(tried(&run), 1, "{run}");
+    // One that comes up later is closed from the next start on, and nothing is refused.
+    let later = stage.path("user/.codex/auth.json");
+    std::fs::create_dir_all(later.parent().unwrap()).unwrap();
+    std::fs::write(&later, CANARY).unwrap();
+    stage.run(&ask).await.ends(0);
+    let run = stage.show(&stage.newest().await).await;
+    assert!(run.to_string().contains(later.to_str().unwrap()), "{run}");
+    assert!(!run.to_string().contains("c4nary"));
+}

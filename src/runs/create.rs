@@ -28,6 +28,7 @@ impl Inner {
             Some(name) => self.resolve(name).await?.name,
             None => self.resolve(SetName::default().as_str()).await?.name,
         };
+        self.keys_in_reach().await.map_err(CreateRunError::Guardrails)?;
         let model = new.model.as_deref().map(checked_model).transpose()?;
         let models = checked_models(new.models)?;
         let choice = choice(model.as_deref())?;

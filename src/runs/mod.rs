@@ -19,6 +19,7 @@ mod lease;
 mod live;
 mod outcome;
 pub mod pay;
+mod reach;
 mod recover;
 mod resume;
 pub mod scenario;
@@ -37,6 +38,7 @@ pub use diagnostics::probe_words;
 pub use error::{CreateRunError, ResumeRunError, StopRunError};
 pub use guard::{GuardError, kernel_lacks, lacking};
 pub use pay::Budget;
+pub use reach::Reach;
 pub use settings::{SetSettingError, Setting};
 
 use crate::events::{Event, RunStatus};
@@ -99,6 +101,8 @@ pub struct Settings {
     pub mounted: Option<Vec<PathBuf>>,
     /// Files that are closed to every agent (the core token, the control secret).
     pub protected: Vec<PathBuf>,
+    /// Where keys are looked for before each start of an agent.
+    pub reach: Reach,
     /// The port of the key service, which agents need.
     pub keys_port: Option<u16>,
     /// The port that core itself listens on, which no agent needs.

@@ -111,6 +111,8 @@ impl Inner {
             return Err(ResumeRunError::NoWorktree { run: run.id.clone(), tree });
         }
         self.resolve(&run.guardrails).await.map_err(ResumeRunError::Refused)?;
+        let in_reach = self.keys_in_reach().await.map_err(CreateRunError::Guardrails);
+        in_reach.map_err(ResumeRunError::Refused)?;
         Self::check_budget(run, run.budget).map_err(ResumeRunError::Refused)?;
         let choice = choice(run.model.as_deref()).map_err(ResumeRunError::Refused)?;
         self.check_payer(&run.payer, choice).await.map_err(ResumeRunError::Refused)

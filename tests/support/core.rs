@@ -126,8 +126,12 @@ impl Stage {
         command
     }
     pub fn serve(&mut self) {
+        self.serve_with(&[]);
+    }
+    /// Starts core with more arguments.
+    pub fn serve_with(&mut self, more: &[&str]) {
         let log = std::fs::File::options().create(true).append(true).open(self.path("core.log")).unwrap();
-        let mut child = self.worca().arg("serve").stderr(log).spawn().unwrap();
+        let mut child = self.worca().arg("serve").args(more).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let Some(url) = line.trim().strip_prefix("Worca is ready on ") else {
@@ -136,9 +140,13 @@ impl Stage {
         let url = url.replace("http://localhost", "http://127.0.0.1");
         self.core = Some(Core { child, url });
     }
+    /// Kills core.
+    pub fn end_core(&mut self) {
+        drop(self.core.take());
+    }
     /// Kills core and starts it again.
     pub fn kill_core(&mut self) {
-        drop(self.core.take());
+        self.end_core();
         self.serve();
     }
     pub fn log(&self) -> String {

@@ -43,6 +43,7 @@ pub async fn runs(home: &Home, store: Store) -> Result<Runs, Failure> {
         author: (None, None),
         projects: None,
         protected: vec![],
+        reach: crate::runs::Reach::default(),
         listen_port: None,
     };
     assemble::runs(settings, store).await
