@@ -29,7 +29,7 @@ pub(super) fn check(choice: &Choice, text: Option<&str>) -> Result<(), CreateRun
             if text.len() > MAX_SCENARIO {
                 return refused(&format!("it is larger than {} KiB", MAX_SCENARIO / 1024));
             }
-            Ok(())
+            crate::keys::check_scenario(text).map_err(CreateRunError::Scenario)
         }
         (Some(name), None) if is_path(name) => refused(&format!("the text of `{name}` did not come with it")),
         (_, Some(_)) => refused("its text goes with a model such as `rehearsal/./name.yaml` alone"),
