@@ -218,32 +218,58 @@ async fn the_real_agent_stops_with_the_providers_words_when_they_never_end() {
     }
 }
 
+/// Longer than what comes before each break below.
+const LONG: &str = "All of this is done at last, and there is more to say of it: it went over the wire piece by piece, \
+    one after another, up to the end of this text, which is far from its beginning, so that it can be broken in its middle.";
+
 #[tokio::test]
 async fn the_real_agent_gets_over_a_stream_that_breaks_off_or_errs_once() {
     for fault in [
-        "cut: {after_events: 4}",
-        "cut: {after_bytes: 900}",
         "cut: {after_events: 0}",
-        "error_event: {type: overloaded_error, message: full, after_events: 4}",
+        "cut: {after_events: 6}",
+        "cut: {after_bytes: 700}",
+        "error_event: {type: overloaded_error, message: full, after_events: 6}",
         "error_event: {type: api_error, message: odd}",
     ] {
-        let text = format!("version: 1\nturns:\n  - text: all of this is done at last\n    {fault}\n");
+        let text = format!("version: 1\nturns:\n  - text: '{LONG}'\n    {fault}\n");
         let (events, code) = plays(&text, "10").await;
         let result = result(&events);
         assert_eq!((code, &result["is_error"]), (Some(0), &Value::Bool(false)), "{fault}: {events:#?}");
-        assert_eq!(result["result"], "all of this is done at last", "{fault}");
+        assert_eq!(result["result"], LONG, "{fault}");
     }
 }
 
 #[tokio::test]
+async fn the_real_agent_keeps_what_came_whole_before_a_break_and_asks_for_the_rest() {
+    // The text is whole after eight events, the tool is not.
+    let text = "version: 1
+turns:
+  - text: I look.
+    tool: {name: Bash, input: {command: 'touch never', description: Never done}}
+    cut: {after_events: 6}
+  - text: This is the rest.
+";
+    let (events, code) = plays(text, "10").await;
+    let result = result(&events);
+    assert_eq!((code, &result["is_error"]), (Some(0), &Value::Bool(false)), "{events:#?}");
+    assert_eq!(result["result"], "This is the rest.");
+    let told = serde_json::to_string(&events).unwrap();
+    assert!(
+        told.contains("I look.") && told.contains("cut off mid-stream") && !told.contains("touch never"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
 async fn the_real_agent_stops_when_every_stream_breaks_off_or_errs() {
-    for fault in [
-        "cut: {after_events: 4, calls: 1000}",
-        "error_event: {type: overloaded_error, message: full, calls: 1000}",
+    for (fault, words) in [
+        ("cut: {after_events: 6, calls: 1000}", "Connection to the API was lost"),
+        ("error_event: {type: overloaded_error, message: full, after_events: 6, calls: 1000}", "full"),
     ] {
-        let text = format!("version: 1\nturns:\n  - text: all of this is done at last\n    {fault}\n");
+        let text = format!("version: 1\nturns:\n  - text: '{LONG}'\n    {fault}\n");
         let (events, code) = plays(&text, "1").await;
         let result = result(&events);
         assert_eq!((code, &result["is_error"]), (Some(1), &Value::Bool(true)), "{fault}: {events:#?}");
+        assert!(result["result"].as_str().unwrap().contains(words), "{fault}: {result}");
     }
 }

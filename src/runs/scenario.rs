@@ -18,7 +18,7 @@ pub(super) fn check(choice: &Choice, text: Option<&str>) -> Result<(), CreateRun
         (Some(_), Some(text)) if text.len() > MAX_SCENARIO => {
             refused(&format!("it is larger than {} KiB", MAX_SCENARIO / 1024))
         }
-        (Some(_), Some(_)) => Ok(()),
+        (Some(_), Some(text)) => crate::keys::check_scenario(text).map_err(CreateRunError::Scenario),
         (Some(name), None) => refused(&format!("the text of `{name}` did not come with it")),
         (None, Some(_)) => refused("its text goes with a model such as `rehearsal/./name.yaml` alone"),
         (None, None) => match choice.scenario.as_deref() {
