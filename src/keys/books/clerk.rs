@@ -171,11 +171,9 @@ impl Desk {
             tracing::error!(%error, calls = self.waiting.len(), "the books could not be written; it is tried again");
             return;
         }
-        for (_, cell) in self.waiting.drain(..) {
-            if let Err(error) = self.journal.free(&cell) {
-                // It is read again at the next start, and found in the books.
-                tracing::error!(%error, "a place in the journal could not be freed");
-            }
+        if let Err(error) = self.journal.free(self.waiting.drain(..).map(|(_, cell)| cell)) {
+            // They are read again at the next start, and found in the books.
+            tracing::error!(%error, "places in the journal could not be freed");
         }
     }
 }

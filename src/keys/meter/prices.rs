@@ -246,24 +246,26 @@ impl Row {
 
 /// Whether a pattern, in which `*` stands for any characters, fits `slot/model`. It is asked of every row for every call.
 fn fits(pattern: &str, slot: &str, model: &str) -> bool {
-    let (pattern, slot, model) = (pattern.as_bytes(), slot.as_bytes(), model.as_bytes());
-    let whole = slot.len() + 1 + model.len();
-    let name = |at: usize| match at.checked_sub(slot.len()) {
-        None => slot.get(at),
-        Some(0) => Some(&b'/'),
-        Some(beyond) => model.get(beyond - 1),
-    };
+    match pattern.strip_prefix(slot).and_then(|rest| rest.strip_prefix('/')) {
+        Some(rest) => matches(rest.as_bytes(), model.as_bytes()),
+        // Most patterns are another slot's; only a star could still make one fit.
+        None if pattern.split('/').next().is_some_and(|first| !first.contains('*')) => false,
+        None => matches(pattern.as_bytes(), format!("{slot}/{model}").as_bytes()),
+    }
+}
+
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut sign, mut at) = (0, 0);
     // The last star, and where what it stands for ends so far. It alone is ever widened: what an earlier one stands for
     // is as short as can be, which leaves the most to the rest.
     let mut star = None;
-    while at < whole {
+    while let Some(byte) = name.get(at) {
         match (pattern.get(sign), star) {
             (Some(b'*'), _) => {
                 star = Some((sign, at));
                 sign += 1;
             }
-            (Some(wanted), _) if Some(wanted) == name(at) => {
+            (Some(wanted), _) if wanted == byte => {
                 sign += 1;
                 at += 1;
             }
