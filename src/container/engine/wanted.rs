@@ -91,11 +91,6 @@ pub fn wanted(project: &Project, origin: &Origin) -> Result<Wanted, TranslateErr
     let name = project.name.as_str();
     let networks = project.networks.iter().map(|(key, network)| {
         let mut body = translate::network(network);
-        let sources = service.mounts.iter().filter_map(|mount| match mount {
-            Mount::Bind { source, .. } => origin.stamps.get(source),
-            Mount::Volume { .. } | Mount::Tmpfs { .. } => None,
-        });
-        let stamps: Vec<_> = stamps.into_iter().chain(sources.map(Some)).collect();
         let hash = digest(&(&body, &network.labels));
         let own = [(labels::NETWORK, key.as_str()), (labels::NETWORK_HASH, &hash)];
         body.labels = Some(with_labels(&network.labels, name, &own));
@@ -128,6 +123,11 @@ fn container(
     let mut body = translate::container(project, key, service)?;
     let image = origin.images.get(&service.image).cloned().unwrap_or_default();
     let stamps: Vec<_> = service.secrets.iter().map(|grant| origin.stamps.get(&grant.source)).collect();
+    let sources = service.mounts.iter().filter_map(|mount| match mount {
+        Mount::Bind { source, .. } => origin.stamps.get(source.as_str()),
+        Mount::Volume { .. } | Mount::Tmpfs { .. } => None,
+    });
+    let stamps: Vec<_> = stamps.into_iter().chain(sources.map(Some)).collect();
     let hash = digest(&(&body, &service.labels, &endpoints, &image, stamps));
     let depends: Vec<String> = service
         .depends_on
