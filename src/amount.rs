@@ -105,7 +105,7 @@ fn whole(digits: &str) -> Option<u64> {
 
 fn micros(text: &str) -> Option<u64> {
     let (dollars, parts) = text.split_once('.').unwrap_or((text, "0"));
-    if parts.len() > 6 {
+    if parts.is_empty() || parts.len() > 6 {
         return None;
     }
     whole(dollars)?.checked_mul(1_000_000)?.checked_add(whole(&format!("{parts:0<6}"))?)

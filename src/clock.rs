@@ -13,6 +13,12 @@ impl Millis {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
+    /// The moment that a text in RFC 3339 names.
+    pub fn parse(text: &str) -> Option<Self> {
+        use time::format_description::well_known::Rfc3339;
+        let moment = time::OffsetDateTime::parse(text, &Rfc3339).ok()?;
+        i64::try_from(moment.unix_timestamp_nanos() / 1_000_000).ok().map(Self)
+    }
     /// The moment in RFC 3339, to the second; empty when it lies outside the years that format can write.
     pub fn rfc3339(self) -> String {
         use time::format_description::well_known::Rfc3339;

@@ -1,7 +1,11 @@
 //! What can happen in a run, as it is stored, streamed and shown. A kind is added here and never changed;
 //! text in an event came from an agent or a tool and is shown as text, nothing else.
 
+mod usage;
+
 use serde::{Deserialize, Serialize};
+
+pub use usage::{ModelUsage, SpentBudget};
 
 use crate::clock::Millis;
 use crate::ids::{RunId, SpawnId};
@@ -156,6 +160,19 @@ pub enum Event {
         /// The sentence.
         text: String,
     },
+    /// A start's pass is closed, and the key service says what was used with it.
+    Usage {
+        /// The start.
+        #[schema(value_type = String)]
+        spawn: SpawnId,
+        /// Per slot and model; never empty.
+        rows: Vec<ModelUsage>,
+    },
+    /// Four fifths of a budget are spent.
+    BudgetWarning {
+        /// Which, and how much of it.
+        budget: SpentBudget,
+    },
 }
 
 impl Event {
@@ -173,6 +190,8 @@ impl Event {
             Self::AgentEnded { .. } => "agent_ended",
             Self::Committed { .. } => "committed",
             Self::Note { .. } => "note",
+            Self::Usage { .. } => "usage",
+            Self::BudgetWarning { .. } => "budget_warning",
         }
     }
 }

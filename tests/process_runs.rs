@@ -6,185 +6,18 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::disallowed_methods, reason = "the test drives the binary and git as a person would")]
 
+#[path = "support/core.rs"]
+mod core_stage;
 #[path = "support/keys.rs"]
 mod support;
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::io::Read as _;
 
-use serde_json::Value;
-use support::{Place, Running, until};
-use worca::keys::serve::Limits;
-use worca::keys::slot::Origin;
+use core_stage::{Stage, git};
+use support::until;
 
 /// A set of the user's own.
 const SET: &str = "name: mine\nextends: normal\ndeny:\n  commands: [\"make deploy\"]\n";
-
-/// What a command said.
-#[derive(Debug)]
-struct Said {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Said {
-    #[track_caller]
-    fn ends(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "{self:?}");
-        self
-    }
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
-    }
-}
-
-/// A home, a repository, a key service and a core.
-struct Stage {
-    folder: tempfile::TempDir,
-    place: Place,
-    keys: Running,
-    core: Option<Core>,
-}
-
-struct Core {
-    child: Child,
-    url: String,
-}
-
-impl Drop for Core {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn git(folder: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git").arg("-C").arg(folder).args(arguments).output().unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
-impl Stage {
-    async fn set() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let place = Place::new();
-        let keys = place.start(Origin::anthropic(), Limits::default()).await;
-        let mut stage = Self { folder, place, keys, core: None };
-        for name in ["user", "bin", "worca/guardrails"] {
-            std::fs::create_dir_all(stage.path(name)).unwrap();
-        }
-        let project = stage.project();
-        std::fs::create_dir_all(&project).unwrap();
-        git(&project, &["init", "--quiet", "--initial-branch", "main"]);
-        git(&project, &["config", "user.name", "Ada Tester"]);
-        git(&project, &["config", "user.email", "ada@example.invalid"]);
-        git(&project, &["commit", "--quiet", "--allow-empty", "--message", "First"]);
-        stage.write_claude();
-        stage.serve();
-        stage
-    }
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-    fn project(&self) -> PathBuf {
-        self.path("project")
-    }
-    fn own_set(&self) -> PathBuf {
-        self.path("worca/guardrails/mine.yaml")
-    }
-    /// The real program behind a script: where `take` stands, asking its version takes the set away.
-    fn write_claude(&self) {
-        let Some(real) = std::env::var_os("WORCA_TEST_CLAUDE") else {
-            panic!("set `WORCA_TEST_CLAUDE` to the real Claude Code program: this test runs it")
-        };
-        let script = format!(
-            "#!/bin/sh\nif [ \"$1\" = --version ] && [ -e '{take}' ]; then rm -f '{set}'; fi\nexec '{real}' \"$@\"\n",
-            take = self.path("take").display(),
-            set = self.own_set().display(),
-            real = real.display(),
-        );
-        std::fs::write(self.path("bin/claude"), script).unwrap();
-        std::fs::set_permissions(self.path("bin/claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    fn worca(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_worca"));
-        command
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.path("user"))
-            .env("WORCA_HOME", self.path("worca"))
-            .env("WORCA_LISTEN", "127.0.0.1:0")
-            .env("WORCA_CONTROL_FILE", self.place.control())
-            .env("WORCA_KEYS_URL", self.keys.url(""))
-            .env("WORCA_CLAUDE", self.path("bin/claude"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        if let Some(core) = &self.core {
-            command.env("WORCA_CORE_URL", &core.url);
-        }
-        command
-    }
-    fn serve(&mut self) {
-        let log = std::fs::File::options().create(true).append(true).open(self.path("core.log")).unwrap();
-        let mut child = self.worca().arg("serve").stderr(log).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let Some(url) = line.trim().strip_prefix("Worca is ready on ") else {
-            panic!("{line}{}", self.log())
-        };
-        let url = url.replace("http://localhost", "http://127.0.0.1");
-        self.core = Some(Core { child, url });
-    }
-    /// Kills core and starts it again.
-    fn kill_core(&mut self) {
-        drop(self.core.take());
-        self.serve();
-    }
-    fn log(&self) -> String {
-        std::fs::read_to_string(self.path("core.log")).unwrap_or_default()
-    }
-    async fn say(&self, arguments: &[&str]) -> Said {
-        let mut command = self.worca();
-        command.args(arguments);
-        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Said {
-            code: output.status.code().unwrap_or(-1),
-            out: text(&output.stdout),
-            err: text(&output.stderr),
-        }
-    }
-    async fn run(&self, more: &[&str]) -> Said {
-        let project = self.project();
-        let first = ["run", "--project", project.to_str().unwrap()];
-        self.say(&[&first, more].concat()).await
-    }
-    /// The id of the newest run.
-    async fn newest(&self) -> String {
-        let runs = self.say(&["runs", "--json"]).await.ends(0).json();
-        runs[0]["id"].as_str().expect("a run").to_owned()
-    }
-    async fn show(&self, run: &str) -> Value {
-        self.say(&["show", run, "--json"]).await.ends(0).json()
-    }
-    /// The events of a run that does not move.
-    async fn events(&self, run: &str) -> Vec<Value> {
-        let said = self.say(&["show", run, "--events", "--json"]).await.ends(0);
-        said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("--- core ---\n{}", self.log());
-        }
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_whose_set_goes_missing_waits_and_is_taken_up_again() {
@@ -413,4 +246,107 @@ async fn spawn_diagnostics_hold_from_the_next_start_on_and_tell_no_secret() {
     let mut rest = String::new();
     std::fs::File::open(stage.path("core.log")).unwrap().read_to_string(&mut rest).unwrap();
     assert_eq!(rest.matches("spawn diagnostics").count(), log.matches("spawn diagnostics").count());
+}
+
+/// A value of which nothing may be told.
+const CANARY: &str = "sk-ant-api03-c4nary-q7Xw9Lk2Vb5Nh8Rt1Zp3Md6Fg0Js4";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_refused_when_a_key_came_into_reach_after_the_start_and_goes_when_it_is_gone() {
+    let stage = Stage::set().await;
+    let ask = ["--model", "rehearsal", "--prompt", "Say hello"];
+    let auth = stage.path("user/.codex/auth.json");
+    std::fs::create_dir_all(auth.parent().unwrap()).unwrap();
+    std::fs::write(&auth, CANARY).unwrap();
+    let refused = stage.run(&ask).await.ends(78);
+    assert!(
+        refused.err.contains("key is in reach of agents") && refused.err.contains("hint: "),
+        "{refused:?}"
+    );
+    assert!(refused.err.contains(auth.to_str().unwrap()) && !refused.err.contains("c4nary"), "{refused:?}");
+    assert_eq!(stage.say(&["runs", "--json"]).await.ends(0).out.trim(), "[]");
+    assert_eq!(git(&stage.project(), &["branch", "--list", "worca/*"]), "");
+    assert_eq!(std::fs::read_dir(stage.path("worca/runs")).map_or(0, Iterator::count), 0);
+    std::fs::remove_file(&auth).unwrap();
+    stage.run(&ask).await.ends(0);
+    assert!(!stage.log().contains("c4nary"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_comes_up_just_before_the_agent_parks_the_run_and_a_resume_looks_again() {
+    let stage = Stage::set().await;
+    let auth = stage.path("user/.aws/credentials");
+    std::fs::create_dir_all(auth.parent().unwrap()).unwrap();
+    let script = stage.path("bin/claude");
+    let text = std::fs::read_to_string(&script).unwrap();
+    let plant = format!("printf %s {CANARY} > '{}' ; :", auth.display());
+    std::fs::write(&script, text.replace("rm -f", &plant)).unwrap();
+    std::fs::write(stage.path("take"), "").unwrap();
+    stage.run(&["--model", "rehearsal", "--prompt", "Say hello"]).await.ends(3);
+    let id = stage.newest().await;
+    let run = stage.show(&id).await;
+    let reason = run["reason"].as_str().unwrap();
+    assert!(reason.contains(auth.to_str().unwrap()) && !reason.contains("c4nary"), "{reason}");
+    assert!(run["policy"].is_null(), "no agent was started: {run}");
+    let refused = stage.say(&["resume", &id]).await.ends(78);
+    assert!(refused.err.contains(auth.to_str().unwrap()), "{refused:?}");
+    std::fs::remove_file(stage.path("take")).unwrap();
+    std::fs::remove_file(&auth).unwrap();
+    stage.say(&["resume", &id]).await.ends(0);
+    assert_eq!(stage.show(&id).await["status"], "done");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_in_the_repository_itself_warns_with_file_and_line_and_refuses_nothing() {
+    let stage = Stage::set().await;
+    let project = stage.project();
+    std::fs::write(project.join(".env"), format!("DEBUG=1\nANTHROPIC_API_KEY={CANARY}\n")).unwrap();
+    git(&project, &["add", ".env"]);
+    git(&project, &["commit", "--quiet", "--message", "Oops"]);
+    std::fs::write(project.join(".env.local"), format!("X={CANARY}\n")).unwrap();
+    let said = stage.run(&["--model", "rehearsal", "--prompt", "Say hello"]).await.ends(0);
+    let id = stage.newest().await;
+    let notes: Vec<String> = stage
+        .events(&id)
+        .await
+        .iter()
+        .filter(|event| event["event"]["kind"] == "note")
+        .map(|event| event["event"]["text"].as_str().unwrap().to_owned())
+        .collect();
+    for place in ["`.env`, line 2 in the branch", "`.env.local`, line 1 in the checkout"] {
+        assert!(notes.iter().any(|note| note.contains(place)), "{place}: {notes:?}");
+        assert!(said.out.contains(place) || said.err.contains(place), "{place}: {said:?}");
+    }
+    assert!(!format!("{notes:?}{said:?}{}", stage.log()).contains("c4nary"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_in_that_is_closed_instead_is_tried_to_be_read_before_each_start_in_the_loosest_set() {
+    let mut stage = Stage::set().await;
+    if !worca::spawn::kernel_support().files {
+        eprintln!("this kernel closes no file");
+        return;
+    }
+    stage.end_core();
+    let auth = stage.path("user/.claude/.credentials.json");
+    std::fs::create_dir_all(auth.parent().unwrap()).unwrap();
+    std::fs::write(&auth, CANARY).unwrap();
+    stage.serve_with(&["--close-sign-ins"]);
+    let ask = ["--guardrails", "permissive", "--model", "rehearsal", "--prompt", "Say hello"];
+    let tried = |run: &serde_json::Value| {
+        let tried = run["policy"]["receipt"]["tried"].as_array().cloned().unwrap_or_default();
+        let name = auth.display().to_string();
+        tried.into_iter().filter(|row| row["target"] == name.as_str() && row["outcome"] == "held").count()
+    };
+    stage.run(&ask).await.ends(0);
+    let run = stage.show(&stage.newest().await).await;
+    assert_eq!(tried(&run), 1, "{run}");
+    // One that comes up later is closed from the next start on, and nothing is refused.
+    let later = stage.path("user/.codex/auth.json");
+    std::fs::create_dir_all(later.parent().unwrap()).unwrap();
+    std::fs::write(&later, CANARY).unwrap();
+    stage.run(&ask).await.ends(0);
+    let run = stage.show(&stage.newest().await).await;
+    assert!(run.to_string().contains(later.to_str().unwrap()), "{run}");
+    assert!(!run.to_string().contains("c4nary"));
 }

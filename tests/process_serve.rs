@@ -150,6 +150,142 @@ fn a_key_in_reach_stops_core_and_the_place_is_named_and_not_the_value() {
     drop(Core::start(home.path()));
 }
 
+/// A value of which no run of eight letters may be told.
+const CANARY: &str = "sk-ant-api03-c4nary-q7Xw9Lk2Vb5Nh8Rt1Zp3Md6Fg0Js4";
+
+fn tells_nothing(said: &str) {
+    for run in CANARY.as_bytes().windows(8) {
+        let run = std::str::from_utf8(run).unwrap();
+        assert!(!said.contains(run), "`{run}` of the key stands in: {said}");
+    }
+}
+
+fn put(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+#[test]
+fn each_place_of_a_key_stops_core_with_78_and_an_ordinary_start_beside_it_succeeds() {
+    let home = tempfile::tempdir().unwrap();
+    let user = home.path().join("user");
+    let json = format!("{{\"key\": \"{CANARY}\"}}");
+    for (path, text) in [
+        (".claude/.credentials.json", json.clone()),
+        (".claude.json", format!("{{\"primaryApiKey\": \"{CANARY}\"}}")),
+        (".claude/settings.json", format!("{{\"env\":{{\"ANTHROPIC_API_KEY\":\"{CANARY}\"}}}}")),
+        (".claude/settings.json", "{\"apiKeyHelper\": \"/bin/echo\"}".into()),
+        (".codex/auth.json", json.clone()),
+        (".gemini/oauth_creds.json", json.clone()),
+        (".local/share/opencode/auth.json", json.clone()),
+        (".aws/credentials", format!("[default]\naws_secret_access_key = {CANARY}\n")),
+        (".config/gcloud/application_default_credentials.json", json.clone()),
+        (
+            ".azure/msal_token_cache.json",
+            format!("{{\"AccessToken\":{{\"a\":{{\"secret\":\"{CANARY}\"}}}}}}"),
+        ),
+        (".bashrc", format!("export X={CANARY}\n")),
+    ] {
+        let path = user.join(path);
+        put(&path, &text);
+        let (code, out, err) = said(&worca(home.path()).arg("serve").output().unwrap());
+        assert_eq!((code, out.as_str()), (Some(78), ""), "{err}");
+        assert!(err.starts_with("error: a model or cloud key is in reach of agents:\n  - `"), "{err}");
+        assert!(err.contains(path.to_str().unwrap()) && err.contains("hint: "), "{err}");
+        tells_nothing(&err);
+        assert!(!home.path().join("worca").exists(), "nothing is made");
+        std::fs::remove_file(&path).unwrap();
+    }
+    put(&user.join(".claude/settings.json"), "{\"model\": \"opus\"}");
+    put(&user.join(".bashrc"), "export EDITOR=vi\n");
+    drop(Core::start(home.path()));
+}
+
+#[test]
+fn what_would_hold_the_look_up_or_lead_it_astray_stops_core_and_does_not_hang_it() {
+    use std::os::unix::fs::symlink;
+    let home = tempfile::tempdir().unwrap();
+    let auth = home.path().join("user/.codex/auth.json");
+    std::fs::create_dir_all(auth.parent().unwrap()).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &auth, rustix::fs::FileType::Fifo, rustix::fs::Mode::from(0o600), 0)
+        .unwrap();
+    let refused = |what: &str| {
+        let (code, _, err) = said(&worca(home.path()).arg("serve").output().unwrap());
+        assert_eq!(code, Some(78), "{err}");
+        assert!(err.contains(auth.to_str().unwrap()) && err.contains(what), "{err}");
+        tells_nothing(&err);
+        std::fs::remove_file(&auth).unwrap();
+    };
+    refused("it is a pipe, a socket or a device");
+    symlink("/dev/zero", &auth).unwrap();
+    refused("it is a pipe, a socket or a device");
+    // A link to a key elsewhere: an agent would follow it.
+    put(&home.path().join("elsewhere"), CANARY);
+    symlink(home.path().join("elsewhere"), &auth).unwrap();
+    refused("a sign-in or key (Codex)");
+    // A circle opens for nobody.
+    symlink(&auth, &auth).unwrap();
+    drop(Core::start(home.path()));
+}
+
+#[test]
+fn the_environment_and_the_folders_that_it_names_are_looked_at_and_nothing_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("elsewhere");
+    put(&folder.join("auth.json"), CANARY);
+    put(&home.path().join("worca/models/mine.yaml"), &format!("api_key: {CANARY}\n"));
+    let mut command = worca(home.path());
+    command.arg("serve").env("CODEX_HOME", &folder).env("AWS_SECRET_ACCESS_KEY", CANARY).env("NOTE", CANARY);
+    command.env("WORCA_LOG", "trace").env("GOOGLE_APPLICATION_CREDENTIALS", folder.join("auth.json"));
+    let (code, out, err) = said(&command.output().unwrap());
+    assert_eq!((code, out.as_str()), (Some(78), ""), "{err}");
+    for place in ["`AWS_SECRET_ACCESS_KEY`", "`NOTE`", "elsewhere/auth.json", "models/mine.yaml`, line 1"] {
+        assert!(err.contains(place), "{place}: {err}");
+    }
+    tells_nothing(&err);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn sign_ins_in_the_home_can_be_closed_instead_and_what_core_holds_cannot() {
+    if !worca::spawn::kernel_support().files {
+        eprintln!("this kernel closes no file");
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    put(&home.path().join("user/.codex/auth.json"), CANARY);
+    let doctor = |name: &str, value: &str| {
+        let output = worca(home.path()).args(["doctor", "--json"]).env(name, value).output().unwrap();
+        tells_nothing(&said(&output).1);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let row = |check: &&serde_json::Value| check["name"] == "keys";
+        let checks: Vec<_> = report["checks"].as_array().unwrap().iter().filter(row).cloned().collect();
+        let of = |finding: &str| checks.iter().filter(|check| check["finding"] == finding).count();
+        let own = checks.iter().any(|check| check["sentence"].as_str().unwrap().contains(".codex/auth.json"));
+        (own, of("bad"), of("note") > 0)
+    };
+    assert_eq!(doctor("X", "1"), (true, 1, false));
+    assert_eq!(doctor("WORCA_CLOSE_SIGN_INS", "1"), (true, 0, true));
+    let serve = |close: &str, name: &str| {
+        let mut command = worca(home.path());
+        command.arg("serve").env("WORCA_CLOSE_SIGN_INS", close).env(name, CANARY);
+        said(&command.output().unwrap())
+    };
+    assert_eq!(serve("0", "X_NOT").0, Some(78));
+    let (code, _, err) = serve("1", "OPENAI_API_KEY");
+    assert!(code == Some(78) && !err.contains("auth.json"), "{err}");
+    let mut child = worca(home.path()).args(["serve", "--close-sign-ins"]).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    child.wait().unwrap();
+    assert!(line.starts_with("Worca is ready on "), "{line}{err}");
+    assert!(err.contains("auth.json") && err.contains("closes it to every agent"), "{err}");
+    tells_nothing(&err);
+}
+
 #[test]
 fn no_output_of_a_start_holds_the_token_or_a_link_when_nobody_reads_it_on_a_terminal() {
     let home = tempfile::tempdir().unwrap();

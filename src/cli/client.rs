@@ -9,16 +9,19 @@ use hyper::body::{Bytes, Incoming};
 use hyper::{Method, header};
 use tokio::time::Instant;
 
+use crate::amount::Amount;
 use crate::events::StoredEvent;
 use crate::failure::{Exit, Explain, Failure};
 use crate::home::Home;
 use crate::http::sse::Reader;
 use crate::http::{CallError, Client};
 use crate::ids::RunId;
+use crate::runs::Budget;
 use crate::server::token;
+use crate::server::wire::money::{BudgetList, BudgetScope, CostsAnswer, SetBudget};
 use crate::server::wire::{
-    ChangeSetting, CreateRun, LinkAnswer, RunAnswer, RunList, SettingAnswer, SettingList, StatusAnswer,
-    StreamEnd,
+    ChangeSetting, CreateRun, LinkAnswer, ResumeRun, RunAnswer, RunList, SettingAnswer, SettingList,
+    StatusAnswer, StreamEnd,
 };
 
 /// How long a lost stream is tried again before the command gives up.
@@ -132,9 +135,42 @@ impl Core {
     ///
     /// # Errors
     /// When core refuses it.
-    pub async fn resume(&self, id: &RunId) -> Result<RunAnswer, CallError> {
-        let empty = serde_json::json!({});
-        self.0.clone().with_time_limit(CREATE_TIME).post(&format!("/api/runs/{id}/resume"), &empty).await
+    pub async fn resume(&self, id: &RunId, wanted: &ResumeRun) -> Result<RunAnswer, CallError> {
+        self.0.clone().with_time_limit(CREATE_TIME).post(&format!("/api/runs/{id}/resume"), wanted).await
+    }
+    /// What was used, by the words of a query.
+    ///
+    /// # Errors
+    /// When the query is not right, or core or the key service does not answer.
+    pub async fn costs(&self, query: &str) -> Result<CostsAnswer, CallError> {
+        self.0.get(&format!("/api/costs?{query}")).await
+    }
+    /// The budgets that stand.
+    ///
+    /// # Errors
+    /// When core or the key service does not answer.
+    pub async fn budgets(&self) -> Result<BudgetList, CallError> {
+        self.0.get("/api/budgets").await
+    }
+    /// Sets a budget.
+    ///
+    /// # Errors
+    /// When core or the key service refuses it or does not answer.
+    pub async fn set_budget(
+        &self,
+        scope: BudgetScope,
+        of: &str,
+        limit: Amount,
+    ) -> Result<BudgetList, CallError> {
+        let wanted = SetBudget { limit: Budget::Limit(limit).to_string() };
+        self.0.put(&format!("/api/budgets/{}/{of}", scope.as_str()), &wanted).await
+    }
+    /// Removes a budget.
+    ///
+    /// # Errors
+    /// When there is none, or core or the key service does not answer.
+    pub async fn remove_budget(&self, scope: BudgetScope, of: &str) -> Result<(), CallError> {
+        self.0.call(Method::DELETE, &format!("/api/budgets/{}/{of}", scope.as_str()), None).await.map(drop)
     }
     /// How core is doing.
     ///

@@ -1,23 +1,28 @@
 //! The command line: clap types and terminal output, one file per group of commands. Decides nothing.
 
 pub mod browser;
+pub mod budgets;
 pub mod client;
 pub mod container;
+pub mod costs;
 pub mod doctor;
 pub mod guardrails;
 pub mod health;
 pub mod hook;
 pub mod interrupt;
 pub mod keys;
+pub mod money;
 pub mod progress;
 pub mod resume;
 pub mod run;
 pub mod runs;
+pub mod scenario;
 pub mod serve;
 pub mod settings;
 pub mod shim;
 pub mod show;
 pub mod stop;
+pub mod table;
 pub mod text;
 
 use std::ffi::OsString;
@@ -55,6 +60,8 @@ enum Command {
     Show(show::Args),
     Stop(stop::Args),
     Resume(resume::Args),
+    Costs(costs::Args),
+    Budgets(budgets::BudgetsArgs),
     Settings(settings::SettingsArgs),
     Serve(serve::Args),
     Guardrails(guardrails::GuardrailsArgs),
@@ -99,6 +106,8 @@ impl Cli {
             Command::Show(args) => show::run(args).await,
             Command::Stop(args) => stop::run(args).await,
             Command::Resume(args) => resume::run(args).await,
+            Command::Costs(args) => costs::run(args).await,
+            Command::Budgets(args) => budgets::run(args).await,
             Command::Settings(args) => settings::run(args).await,
             Command::Serve(args) => serve::run(args).await,
             Command::Guardrails(args) => guardrails::run(args),

@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 
 use console::Style;
 
-use crate::cli::text::{Output, dollars, duration, one_line, plain};
+use crate::cli::money;
+use crate::cli::text::{Output, duration, one_line, plain};
 use crate::clock::Millis;
 use crate::events::{Event, RunStatus, StoredEvent, cut_to};
+use crate::ids::PersonId;
 use crate::server::wire::{RunAnswer, backup_diff};
 
 /// How many bytes of a tool's answer are shown.
@@ -64,6 +66,10 @@ impl Progress {
                 format!("{} {}", short(&one_line(commit)), changes(*files, *insertions, *deletions)),
             ),
             Event::Note { text } => ("note", plain(text)),
+            Event::Usage { rows, .. } => {
+                ("used", rows.iter().map(money::used).collect::<Vec<_>>().join("\n"))
+            }
+            Event::BudgetWarning { budget } => ("budget", money::warning(budget)),
         };
         self.line(stored.at, word, &text)
     }
@@ -84,7 +90,7 @@ fn style(word: &str) -> Style {
     match word {
         "says" => Style::new().bold(),
         "failed" => Style::new().red(),
-        "retry" | "note" => Style::new().yellow(),
+        "retry" | "note" | "budget" => Style::new().yellow(),
         _ => Style::new().cyan(),
     }
 }
@@ -127,8 +133,20 @@ pub fn summary(run: &RunAnswer, output: Output) -> String {
     {
         fact("changes", &changes(files, insertions, deletions));
     }
-    if let Some(cost) = line.cost_micros {
-        fact("cost", &dollars(cost));
+    if let Some(cost) = money::cost(line) {
+        fact("cost", &cost);
+    }
+    for row in &run.usage {
+        fact("used", &money::used(row));
+    }
+    for budget in &run.warnings {
+        fact("budget", &money::warning(budget));
+    }
+    if !run.only_models.is_empty() {
+        fact("models", &one_line(&format!("{} alone", run.only_models.join(", "))));
+    }
+    if !["", PersonId::local().as_str()].contains(&line.payer.as_str()) {
+        fact("payer", &one_line(&line.payer));
     }
     if let Some(ended) = line.ended_at {
         fact("duration", &duration(ended - line.created_at));

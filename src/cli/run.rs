@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use crate::cli::client::{Core, CoreArgs, FollowError, Followed, Follower};
 use crate::cli::interrupt::Interrupts;
 use crate::cli::progress::{Progress, summary};
+use crate::cli::scenario;
 use crate::cli::text::{Output, note, print, print_json};
 use crate::events::RunStatus;
 use crate::failure::{Exit, Explain, Failure};
 use crate::ids::RunId;
+use crate::runs::Budget;
 use crate::server::wire::{CreateRun, RunAnswer};
 
 /// How many bytes a task may have: as many as core takes.
@@ -19,11 +21,13 @@ const PROMPT_BYTES: usize = crate::runs::MAX_PROMPT;
 ///
 /// The task comes from --prompt, --file or standard input. The checkout is not touched: the work is on a new
 /// branch. Ends with 0 when the run is done, 1 when it failed or was stopped, 3 when it waits for something
-/// (`worca resume RUN` goes on), 2 when the command line is wrong and 78 when the configuration is refused. Ctrl-C asks the run to stop and
-/// waits for its end; a second Ctrl-C leaves.
+/// (`worca resume RUN` goes on), 2 when the command line is wrong and 78 when the configuration is refused, which it is
+/// too where a key is missing or a budget is spent. Ctrl-C asks the run to stop and waits for its end; a second Ctrl-C
+/// leaves.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  worca run --project ~/dev/api --prompt \"Add a /search endpoint\"\n  \
-                        worca run --project ~/dev/api --file task.md --model rehearsal")]
+                        worca run --project ~/dev/api --file task.md --model rehearsal\n  \
+                        worca run --project ~/dev/api --file task.md --budget 2 --only-model \"claude-sonnet-*\"")]
 pub struct Args {
     /// The repository to work on: a folder in it
     #[arg(long, value_name = "DIR")]
@@ -34,12 +38,19 @@ pub struct Args {
     /// A file with the task; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// The model; `rehearsal` needs no key and no internet
+    /// The model; `rehearsal` needs no key and no internet, and `rehearsal/./FILE` plays a scenario of your own
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// The guardrail set, `normal` without it; `worca guardrails list` shows those that exist
     #[arg(long, value_name = "SET")]
     pub guardrails: Option<String>,
+    /// What it may spend over all its starts: dollars (5, 0.25), tokens (200000tokens) or none; without it, what
+    /// `worca settings get run-budget` says. When that is spent, the run waits
+    #[arg(long, value_name = "AMOUNT", value_parser = Budget::parse)]
+    pub budget: Option<Budget>,
+    /// Let it use this model alone, by the name that the provider knows; `*` stands for anything. May be given again
+    #[arg(long = "only-model", value_name = "PATTERN")]
+    pub only_models: Vec<String>,
     /// A short line for people
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
@@ -133,12 +144,16 @@ impl Explain for LeftWhileMaking {
 /// # Errors
 /// When core refuses the run or is lost. A run that did not end well is no error: its exit code says so.
 pub async fn run(args: Args) -> Result<Exit, Failure> {
+    let (model, scenario) = scenario::of_model(args.model).await?;
     let new = CreateRun {
         project: absolute(&args.project)?,
         prompt: prompt(args.prompt, args.file).await?,
         title: args.title,
-        model: args.model,
+        model,
         guardrails: args.guardrails,
+        budget: args.budget.map(|budget| budget.to_string()),
+        only_models: args.only_models,
+        scenario,
     };
     let core = args.core.connect()?;
     let mut interrupts = Interrupts::listen();

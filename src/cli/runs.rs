@@ -98,6 +98,9 @@ mod tests {
             insertions: None,
             deletions: None,
             cost_micros: Some(120_000),
+            tokens: Some(1_000),
+            budget: None,
+            payer: "local".into(),
         }
     }
 

@@ -10,8 +10,8 @@ use crate::cli::text::{Output, PrintError, print};
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
 use crate::http;
-use crate::keys::reach;
-use crate::runs::Runs;
+use crate::keys::reach::Place;
+use crate::runs::{Reach, Runs};
 use crate::server::assemble::{self, RunSettings};
 use crate::server::lock::Holder;
 use crate::server::serve::{Settings, Start, start};
@@ -82,6 +82,14 @@ pub struct Args {
         requires = "git_name"
     )]
     pub git_email: Option<String>,
+    /// Close model and cloud sign-ins in your home to every agent, instead of refusing to start (Linux 6.2 or newer)
+    #[arg(
+        long,
+        env = "WORCA_CLOSE_SIGN_INS",
+        hide_env_values = true,
+        value_parser = clap::builder::FalseyValueParser::new()
+    )]
+    pub close_sign_ins: bool,
     /// The folders that may be worked on, as a JSON list; set in a box
     #[arg(long, env = "WORCA_PROJECTS", hide = true, value_name = "JSON")]
     pub projects: Option<String>,
@@ -98,9 +106,12 @@ impl Args {
 /// # Errors
 /// When core cannot start. Then nothing was changed but what the next start needs anyway.
 pub async fn run(args: Args) -> Result<Exit, Failure> {
-    reach::check(std::env::vars_os(), std::env::home_dir().as_deref())?;
-    guard_self();
     let home = Home::find()?;
+    let projects = assemble::mounted(args.projects.as_deref())?;
+    let ours = protected(args.named_token().unwrap_or_else(|| home.core_token()), args.control_file.as_ref());
+    let reach = Reach::of_this_process(Some(home.path()), projects.clone(), ours, args.close_sign_ins);
+    say_closed(&reach.look()?);
+    guard_self();
     let settings = Settings {
         home: home.clone(),
         listen: args.listen,
@@ -111,14 +122,17 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
     };
     let stop = Stop::listen();
     let output = Output::standard();
-    let core =
-        match start(settings, async |store, address| make_runs(&args, &home, store, address).await).await? {
-            Start::Ready(core) => core,
-            Start::Running(holder) => {
-                already(holder, &args, &home, output).await?;
-                return Ok(Exit::Done);
-            }
-        };
+    let core = match start(settings, async |store, address| {
+        make_runs(&args, &home, store, address, projects, reach).await
+    })
+    .await?
+    {
+        Start::Ready(core) => core,
+        Start::Running(holder) => {
+            already(holder, &args, &home, output).await?;
+            return Ok(Exit::Done);
+        }
+    };
     print(&format!("Worca is ready on {}\n", core.app().public_url()))?;
     if output.terminal {
         print_link(&core.link().url)?;
@@ -132,7 +146,14 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn make_runs(args: &Args, home: &Home, store: Store, address: SocketAddr) -> Result<Runs, Failure> {
+async fn make_runs(
+    args: &Args,
+    home: &Home,
+    store: Store,
+    address: SocketAddr,
+    projects: Option<Vec<PathBuf>>,
+    reach: Reach,
+) -> Result<Runs, Failure> {
     let token = args.named_token().unwrap_or_else(|| home.core_token());
     let settings = RunSettings {
         home: home.clone(),
@@ -140,7 +161,8 @@ async fn make_runs(args: &Args, home: &Home, store: Store, address: SocketAddr) 
         control_file: args.control_file.clone(),
         claude: args.claude.clone(),
         author: (args.git_name.clone(), args.git_email.clone()),
-        projects: args.projects.clone(),
+        projects,
+        reach,
         protected: protected(token, args.control_file.as_ref()),
         listen_port: Some(address.port()),
     };
@@ -151,6 +173,14 @@ async fn make_runs(args: &Args, home: &Home, store: Store, address: SocketAddr) 
 fn protected(token: PathBuf, control: Option<&PathBuf>) -> Vec<PathBuf> {
     let files = [Some(token), control.cloned()].into_iter().flatten();
     files.filter_map(|file| std::path::absolute(file).ok()).collect()
+}
+
+/// Keys that are there and that the kernel closes to agents.
+fn say_closed(paths: &[PathBuf]) {
+    for path in paths {
+        let place = Place::File { path: path.clone(), line: None };
+        tracing::info!("{place} holds a key; the kernel closes it to every agent");
+    }
 }
 
 /// No agent of the same user may read core's memory, and what an agent leaves behind falls to core.

@@ -9,9 +9,13 @@ use crate::server::wire::{ChangeSetting, SettingAnswer};
 
 /// Show and change settings of a running core
 ///
-/// A change holds at once, without a restart: for an agent's start, from the next start on.
+/// A change holds at once, without a restart: of an agent's start from the next start on, of a run from the next run
+/// on. `spawn-diagnostics` is `on` or `off`; `run-budget` is what a run may spend that does not say it: dollars (5,
+/// 0.25), tokens (200000tokens) or none.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  worca settings list\n  worca settings set spawn-diagnostics on")]
+#[command(
+    after_help = "Examples:\n  worca settings list\n  worca settings set spawn-diagnostics on\n  worca settings set run-budget 5"
+)]
 pub struct SettingsArgs {
     #[command(subcommand)]
     command: Command,
@@ -38,12 +42,14 @@ enum Command {
         core: CoreArgs,
     },
     /// Change a setting
-    #[command(after_help = "Example:\n  worca settings set spawn-diagnostics on")]
+    #[command(
+        after_help = "Examples:\n  worca settings set spawn-diagnostics on\n  worca settings set run-budget 200000tokens"
+    )]
     Set {
         /// The setting
         #[arg(value_name = "SETTING")]
         key: String,
-        /// `on` or `off`
+        /// Its new value
         #[arg(value_name = "VALUE")]
         value: String,
         #[command(flatten)]

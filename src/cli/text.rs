@@ -5,6 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use console::{Style, style};
 
+pub use crate::amount::{dollars, grouped};
 use crate::clock::Millis;
 use crate::events::RunStatus;
 use crate::failure::Explain;
@@ -190,16 +191,6 @@ impl Output {
             RunStatus::Preparing | RunStatus::Running | RunStatus::Finishing => Style::new().cyan(),
         };
         self.paint(style, status.as_str())
-    }
-}
-
-/// Money in dollars; small amounts keep their digits.
-pub fn dollars(micros: u64) -> String {
-    if micros == 0 || micros >= 10_000 {
-        let cents = micros.saturating_add(5_000) / 10_000;
-        format!("${}.{:02}", cents / 100, cents % 100)
-    } else {
-        format!("$0.{micros:06}").trim_end_matches('0').to_owned()
     }
 }
 

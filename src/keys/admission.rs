@@ -40,6 +40,12 @@ pub(super) enum Denied {
 }
 
 impl Admission {
+    /// Looks before the request is known whether any could be admitted, so that nothing is sent for nothing.
+    pub(super) fn look(&self) -> Result<(), Denied> {
+        let looked = self.books.look(&self.live, self.free).map_err(Denied::Books);
+        looked.inspect_err(|denied| denied.note(&self.live))
+    }
+
     /// Decides, from what the request asks for.
     pub(super) fn admit(self, asked: Result<Asked, UnclearError>) -> Admitting {
         Box::pin(self.decide(asked))

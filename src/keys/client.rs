@@ -221,23 +221,7 @@ impl KeysClient {
     /// # Errors
     /// When the query makes no sense, or the service refuses or does not answer.
     pub async fn usage(&self, query: &UsageQuery) -> Result<Usage, KeysError> {
-        let mut pairs = url::form_urlencoded::Serializer::new(String::new());
-        if !query.by.is_empty() {
-            pairs.append_pair("by", &query.by);
-        }
-        let optional = [
-            ("run", query.run.as_ref().map(ToString::to_string)),
-            ("person", query.person.as_ref().map(ToString::to_string)),
-            ("since", query.since.map(|at| at.to_string())),
-            ("until", query.until.map(|at| at.to_string())),
-        ];
-        for (name, value) in optional {
-            if let Some(value) = value {
-                pairs.append_pair(name, &value);
-            }
-        }
-        let query = pairs.finish();
-        let path = if query.is_empty() { String::new() } else { format!("?{query}") };
+        let path = query_of(query);
         self.ask(Method::GET, &format!("/control/usage{path}"), Bytes::new()).await
     }
 
@@ -335,4 +319,25 @@ impl KeysClient {
 fn json(value: &impl serde::Serialize) -> Bytes {
     // Only types of `wire` come here: none of them can fail.
     serde_json::to_vec(value).unwrap_or_default().into()
+}
+
+/// The query as it stands after a path.
+fn query_of(query: &UsageQuery) -> String {
+    let mut pairs = url::form_urlencoded::Serializer::new(String::new());
+    if !query.by.is_empty() {
+        pairs.append_pair("by", &query.by);
+    }
+    let optional = [
+        ("run", query.run.as_ref().map(ToString::to_string)),
+        ("person", query.person.as_ref().map(ToString::to_string)),
+        ("since", query.since.map(|at| at.to_string())),
+        ("until", query.until.map(|at| at.to_string())),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            pairs.append_pair(name, &value);
+        }
+    }
+    let query = pairs.finish();
+    if query.is_empty() { String::new() } else { format!("?{query}") }
 }

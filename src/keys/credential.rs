@@ -39,6 +39,13 @@ impl Kind {
             Self::Subscription => "subscription",
         }
     }
+    /// Whether each use of it is billed.
+    pub fn is_billed(self) -> bool {
+        match self {
+            Self::ApiKey => true,
+            Self::Subscription => false,
+        }
+    }
     /// The kind with this word.
     pub fn parse(text: &str) -> Option<Self> {
         [Self::ApiKey, Self::Subscription].into_iter().find(|kind| kind.as_str() == text)

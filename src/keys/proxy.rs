@@ -19,7 +19,7 @@ use hyper::{Request, Response, StatusCode, Uri, Version};
 
 use super::admission::Admission;
 use super::answer::{self, Reply};
-use super::credential::{Credential, Kind, X_API_KEY};
+use super::credential::{Credential, X_API_KEY};
 use super::headers;
 use super::pass::{Dead, Live, PREFIX};
 use super::rehearsal;
@@ -187,7 +187,10 @@ impl Exchange<'_> {
         let upload = match Upload::begin(body, (limits.body, limits.idle), &self.slip, self.admission()).await
         {
             Ok(upload) => upload,
-            Err(Stop::Denied(denied)) => return denied.answer(),
+            Err(Stop::Denied(denied, body)) => {
+                drain(body).await;
+                return denied.answer();
+            }
             Err(Stop::Fault(fault, body)) => return self.faulty(fault, body).await,
         };
         let mut outward = Request::new(upload);
@@ -226,7 +229,7 @@ impl Exchange<'_> {
     /// What decides about a call that costs.
     fn admission(&self) -> Option<Admission> {
         let credential = self.provider.as_ref().and_then(|provider| provider.credential.as_deref());
-        let billed = credential.is_some_and(|credential| credential.kind == Kind::ApiKey);
+        let billed = credential.is_some_and(|credential| credential.kind.is_billed());
         self.ask.costs().then(|| Admission {
             books: self.shared.books.clone(),
             live: self.live.clone(),
@@ -379,20 +382,25 @@ fn is_event_stream(value: &HeaderValue) -> bool {
     value.as_bytes().get(..17).is_some_and(|start| start.eq_ignore_ascii_case(b"text/event-stream"))
 }
 
-/// Answers 413. A caller that is already sending would see a broken connection instead of the answer, so
-/// what it sends is read, and thrown away, for a while.
-async fn refuse_large(limits: &Limits, mut body: Incoming, waits: bool) -> Response<Reply> {
-    if !waits {
-        let drain = async {
-            let mut thrown = 0u64;
-            while let Some(Ok(frame)) = body.frame().await {
-                thrown += frame.data_ref().map_or(0, |data| data.len() as u64);
-                if thrown > DRAINED {
-                    break;
-                }
+/// Reads the rest of a refused body, and throws it away, for a while: a caller that is already sending would see a
+/// broken connection instead of the answer.
+async fn drain(mut body: Incoming) {
+    let drained = async {
+        let mut thrown = 0u64;
+        while let Some(Ok(frame)) = body.frame().await {
+            thrown += frame.data_ref().map_or(0, |data| data.len() as u64);
+            if thrown > DRAINED {
+                break;
             }
-        };
-        let _ = tokio::time::timeout(DRAINING, drain).await;
+        }
+    };
+    let _ = tokio::time::timeout(DRAINING, drained).await;
+}
+
+/// Answers 413.
+async fn refuse_large(limits: &Limits, body: Incoming, waits: bool) -> Response<Reply> {
+    if !waits {
+        drain(body).await;
     }
     let mut refused = answer::too_large(limits.body);
     if waits {

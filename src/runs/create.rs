@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::pay::checked_models;
 use super::worktree::{Names, Worktree, check_branch_is_free};
-use super::{CreateRunError, Inner, MAX_PROMPT, NewRun};
+use super::{CreateRunError, Inner, MAX_PROMPT, NewRun, scenario};
 use crate::agents::claude;
 use crate::clock::Millis;
 use crate::events::{Event, RunStatus, cut_to};
@@ -27,12 +28,17 @@ impl Inner {
             Some(name) => self.resolve(name).await?.name,
             None => self.resolve(SetName::default().as_str()).await?.name,
         };
+        self.keys_in_reach().await.map_err(CreateRunError::Guardrails)?;
         let model = new.model.as_deref().map(checked_model).transpose()?;
+        let models = checked_models(new.models)?;
+        let choice = choice(model.as_deref())?;
+        scenario::check(&choice, new.scenario.as_deref())?;
         let folder = self.checked_project(&new.project)?;
         let repository =
             Repository::open(&self.settings.git, &folder).await.map_err(CreateRunError::Repository)?;
         let author = self.author(&repository).await?;
-        self.check_slot(model.as_deref()).await?;
+        self.check_payer(&new.payer, choice).await?;
+        let budget = new.budget.or(self.standing_budget().await?);
 
         let id = RunId::random();
         let title = title(new.title.as_deref(), prompt);
@@ -60,6 +66,9 @@ impl Inner {
             prompt: prompt.to_owned(),
             model,
             guardrails: guardrails.as_str().to_owned(),
+            payer: new.payer,
+            budget,
+            models,
             author_name: author.name().to_owned(),
             author_email: author.email().to_owned(),
             branch: branch.as_str().to_owned(),
@@ -81,19 +90,30 @@ impl Inner {
                 return Err(CreateRunError::Worktree(error));
             }
         };
+        if let Some(text) = new.scenario
+            && let Err(source) = tokio::fs::write(self.scenario_file(&id), text).await
+        {
+            self.take_down(&id, &created.worktree).await;
+            return Err(CreateRunError::Keep(source));
+        }
         let made = Event::Worktree { branch: run.branch.clone(), base: run.base_commit.clone() };
         let notes = created.notes.into_iter().map(|note| Event::Note { text: note.to_string() });
         for event in std::iter::once(made).chain(notes) {
             // Not `record`: the caller is told of a full disk at once.
             if let Err(error) = self.settings.store.append_event(&id, event).await {
-                if let Err(left) = created.worktree.undo().await {
-                    tracing::error!(run = %id, error = %left, "a worktree could not be taken back");
-                }
-                self.forget(&id).await;
+                self.take_down(&id, &created.worktree).await;
                 return Err(error.into());
             }
         }
         Ok((run, created.worktree))
+    }
+
+    /// Takes back a worktree and its run.
+    async fn take_down(&self, id: &RunId, worktree: &Worktree) {
+        if let Err(left) = worktree.undo().await {
+            tracing::error!(run = %id, error = %left, "a worktree could not be taken back");
+        }
+        self.forget(id).await;
     }
 
     /// Takes back the row of a run that was not made. The next start of core does it where this one cannot.
@@ -123,28 +143,6 @@ impl Inner {
             host_person(&self.settings.git, Some(repository)).await.map_err(CreateRunError::Author)?;
         named.or_else(|| self.settings.person.clone()).ok_or(CreateRunError::NoPerson)
     }
-
-    /// Asks the key service whether an agent with this model would get a pass.
-    pub(super) async fn check_slot(&self, model: Option<&str>) -> Result<(), CreateRunError> {
-        let choice = Choice::for_model(model)
-            .map_err(|_| CreateRunError::Model(model.unwrap_or_default().chars().take(60).collect()))?;
-        let status = self.settings.keys.status().await.map_err(CreateRunError::Keys)?;
-        let refused = |why: Option<&str>| CreateRunError::NoCredential {
-            slot: choice.slot.as_str().to_owned(),
-            why: why.map(|why| format!(": {why}")).unwrap_or_default(),
-        };
-        match status.slots.iter().find(|slot| slot.slot == choice.slot) {
-            Some(slot) if slot.ready => {}
-            Some(slot) => return Err(refused(slot.why.as_deref())),
-            None => return Err(refused(Some("it has no such slot"))),
-        }
-        if let Some(scenario) = &choice.scenario
-            && !crate::keys::scenario_names().any(|name| name == scenario)
-        {
-            return Err(CreateRunError::Model(format!("rehearsal/{scenario}")));
-        }
-        Ok(())
-    }
 }
 
 fn checked_prompt(prompt: &str) -> Result<&str, CreateRunError> {
@@ -162,6 +160,12 @@ fn checked_model(name: &str) -> Result<String, CreateRunError> {
         return Ok(name.to_owned());
     }
     Err(CreateRunError::Model(name.chars().take(60).collect()))
+}
+
+/// The slot that a run with this model needs, and what it plays.
+pub(super) fn choice(model: Option<&str>) -> Result<Choice, CreateRunError> {
+    let refused = |_| CreateRunError::Model(model.unwrap_or_default().chars().take(60).collect());
+    Choice::for_model(model).map_err(refused)
 }
 
 /// The title that was given, or the prompt's first line; one line, no control characters.

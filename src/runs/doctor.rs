@@ -43,6 +43,9 @@ pub async fn doctor(home: Option<&Home>, claude: &OsStr) -> Report {
     let tried = tokio::task::spawn_blocking(move || hook(default.as_ref())).await;
     checks.extend(tried);
     checks.extend(sockets(places_of_sockets()));
+    let worca_home = home.cloned();
+    let keys = tokio::task::spawn_blocking(move || super::reach::checks(worca_home.as_ref())).await;
+    checks.extend(keys.unwrap_or_default());
     Report { good: findings::good(&checks), kernel, checks }
 }
 

@@ -11,10 +11,10 @@ use super::worktree::Worktree;
 use super::{Cause, GRACE, Inner};
 use crate::agents::claude::{self, Finish, Parser};
 use crate::events::{Event, RunStatus, cut};
-use crate::ids::{PersonId, SpawnId, StepName};
-use crate::keys::client::{MintRequest, Minted};
-use crate::keys::slot::{Choice, SlotName};
-use crate::keys::wire::Scenario;
+use crate::failure::Explain;
+use crate::ids::{SpawnId, StepName};
+use crate::keys::client::{KeysError, MintRequest, Minted};
+use crate::keys::slot::Choice;
 use crate::spawn::{Agent, Stopper};
 use crate::store::{NewSpawn, Run, StoreError};
 
@@ -24,6 +24,17 @@ pub(super) enum Begin {
     First,
     /// From `parked` or `interrupted`; it is `running` already.
     Again,
+}
+
+/// The run's own scenario is gone.
+#[derive(Debug, thiserror::Error)]
+#[error("the run's scenario cannot be read")]
+struct NoScenario(#[source] std::io::Error);
+
+impl Explain for NoScenario {
+    fn code(&self) -> &'static str {
+        "scenario"
+    }
 }
 
 impl Inner {
@@ -46,6 +57,7 @@ impl Inner {
                 outcome.cause = Some(Cause::Person);
             }
             if let Some(reason) = outcome.waits_for() {
+                self.set_said(run, &outcome).await?;
                 return self.set_status(&run.id, RunStatus::Parked, Some(reason)).await;
             }
             self.finish(run, worktree, outcome).await
@@ -79,24 +91,28 @@ impl Inner {
             Ok(choice) => choice,
             Err(error) => return Ok(Outcome::failed(&error)),
         };
-        let spawn = SpawnId::random();
+        let scenario = match self.scenario(&run.id, &choice).await {
+            Ok(scenario) => scenario,
+            Err(source) => return Ok(Outcome::failed(&NoScenario(source))),
+        };
         let wanted = MintRequest {
             run: run.id.clone(),
             step: StepName::work(),
-            spawn: spawn.clone(),
-            person: PersonId::local(),
+            spawn: SpawnId::random(),
+            person: run.payer.clone(),
             slot: choice.slot.clone(),
-            models: Vec::new(),
-            cap: None,
-            scenario: choice.scenario.map(Scenario::Named),
+            models: run.models.clone(),
+            cap: run.budget,
+            scenario,
         };
-        let minted = match self.settings.keys.mint(&wanted).await {
+        let (boot, minted) = match self.mint(&wanted).await {
             Ok(minted) => minted,
-            Err(error) => return Ok(Outcome::failed(&error)),
+            Err(error) => return Ok(Outcome::no_pass(&error)),
         };
         let begins = NewSpawn {
-            id: spawn,
+            id: wanted.spawn,
             run: run.id.clone(),
+            step: wanted.step,
             program: format!("Claude Code {version}"),
             pass: minted.id.clone(),
             guardrails: run.guardrails.clone(),
@@ -109,12 +125,22 @@ impl Inner {
                 Err(error) => Err(error),
             };
         // Revoked already where an agent ran; the pass of an agent that never started dies here.
-        self.revoke(run, &minted).await;
-        // The agent program prices every model; a rehearsal costs nothing.
-        outcome.map(|outcome| match choice.slot == SlotName::rehearsal() {
-            true => Outcome { cost_micros: None, ..outcome },
-            false => outcome,
-        })
+        let closing = self.close(run, &begins).await?;
+        let outcome = outcome?;
+        let restarted = outcome.failure.is_some() && self.restarted(&boot).await;
+        Ok(outcome.closed(&run.id, closing.as_ref(), restarted))
+    }
+
+    /// A pass, and the name of the key service's start that gave it out.
+    async fn mint(&self, wanted: &MintRequest) -> Result<(String, Minted), KeysError> {
+        // Asked first: what starts anew in between is taken for another one, and never the other way.
+        let boot = self.settings.keys.status().await?.boot;
+        Ok((boot, self.settings.keys.mint(wanted).await?))
+    }
+
+    /// Whether the key service is another one than that of this name.
+    async fn restarted(&self, boot: &str) -> bool {
+        self.settings.keys.status().await.is_ok_and(|status| status.boot != boot)
     }
 
     async fn run_agent(
@@ -124,7 +150,7 @@ impl Inner {
         asked: watch::Receiver<Option<Cause>>,
     ) -> Result<Outcome, StoreError> {
         let (run, spawn) = (start.run, start.spawn);
-        let lease = self.leases.hold(start.minted.id.clone());
+        let lease = self.leases.hold(start.minted.id.clone(), run.id.clone());
         let mut agent = match self.start(start, guard).await? {
             Ok(agent) => agent,
             Err(outcome) => {
@@ -163,7 +189,7 @@ impl Inner {
         Ok(outcome)
     }
 
-    /// Ends a pass. It may be dead already.
+    /// Ends a pass at once; what was used with it is asked for after.
     async fn revoke(&self, run: &Run, minted: &Minted) {
         if let Err(error) = self.settings.keys.revoke(&minted.id).await {
             tracing::warn!(run = %run.id, %error, "a pass could not be revoked; it ends with its lease");

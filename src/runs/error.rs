@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use super::guard::GuardError;
 use super::worktree::CreateError;
+use crate::amount::Amount;
 use crate::events::RunStatus;
 use crate::failure::{Exit, Explain};
 use crate::git::{GitError, OpenError};
-use crate::ids::RunId;
-use crate::keys::client::KeysError;
+use crate::ids::{PersonId, RunId};
+use crate::keys::client::{KeysError, Ready};
 use crate::store::StoreError;
 
 /// A run could not be made; nothing of it is left.
@@ -49,13 +50,35 @@ pub enum CreateRunError {
     /// The key service is out of reach or refuses.
     #[error(transparent)]
     Keys(KeysError),
-    /// No credential for it.
-    #[error("the key service has no credential for the slot `{slot}`{why}")]
-    NoCredential {
-        /// The slot.
-        slot: String,
-        /// Why, with a colon before it, or nothing.
-        why: String,
+    /// The payer cannot use the slots that the run needs, or has spent what may be spent: all of it at once.
+    #[error("`{payer}` cannot pay for this run: {}", reasons(.ready))]
+    CannotPay {
+        /// Who would pay.
+        payer: PersonId,
+        /// What is in the way, never empty.
+        ready: Ready,
+    },
+    /// Not a limit on models.
+    #[error("`{0}` is not the name of a model, in which `*` stands for anything")]
+    ModelPattern(String),
+    /// Too many of them.
+    #[error("{0} models are named, and at most {most} can be", most = super::pay::MOST_MODELS)]
+    ManyModels(usize),
+    /// The text that a rehearsal was to play.
+    #[error("the scenario cannot be played: {0}")]
+    Scenario(String),
+    /// The scenario's text could not be put into the run's folder.
+    #[error("the run's scenario could not be kept")]
+    Keep(#[source] std::io::Error),
+    /// What the run may spend is spent.
+    #[error("the budget of run `{run}` is spent: {spent} of {limit}")]
+    BudgetSpent {
+        /// The run.
+        run: RunId,
+        /// What its starts have used.
+        spent: Amount,
+        /// What they may.
+        limit: Amount,
     },
     /// The worktree or the branch could not be made.
     #[error(transparent)]
@@ -81,7 +104,12 @@ impl Explain for CreateRunError {
             Self::Author(error) => error.code(),
             Self::NoPerson => "no-author",
             Self::Keys(error) => error.code(),
-            Self::NoCredential { .. } => "no-credential",
+            Self::CannotPay { ready, .. } if ready.missing.is_empty() => "budget-spent",
+            Self::CannotPay { .. } => "no-credential",
+            Self::ModelPattern(_) | Self::ManyModels(_) => "model-pattern",
+            Self::Scenario(_) => "scenario",
+            Self::Keep(_) => "run-folder",
+            Self::BudgetSpent { .. } => "budget-spent",
             Self::Worktree(error) => error.code(),
             Self::Store(error) => error.code(),
             Self::Ending => "ending",
@@ -111,27 +139,57 @@ impl Explain for CreateRunError {
                     .into(),
             ),
             Self::Keys(error) => error.hint(),
-            Self::NoCredential { slot, .. } if slot == "anthropic" => {
-                Some("`worca container login` saves one; `--model rehearsal` needs none".into())
+            Self::CannotPay { ready, .. } if ready.missing.is_empty() => {
+                Some("`worca budgets list` shows all; `worca budgets set` raises one".into())
             }
-            Self::NoCredential { .. } | Self::Ending => None,
+            Self::CannotPay { .. } => Some(
+                "`worca container login` saves a key, and `worca keys put SLOT` beside a service of its \
+                 own; `--model rehearsal` needs none"
+                    .into(),
+            ),
+            Self::BudgetSpent { run, .. } => {
+                Some(format!("`worca resume {run} --budget AMOUNT` gives it a larger one"))
+            }
+            Self::ModelPattern(_)
+            | Self::ManyModels(_)
+            | Self::Scenario(_)
+            | Self::Keep(_)
+            | Self::Ending => None,
             Self::Worktree(error) => error.hint(),
             Self::Store(error) => error.hint(),
         }
     }
     fn exit(&self) -> Exit {
         match self {
-            Self::EmptyPrompt | Self::LongPrompt(_) | Self::Model(_) | Self::Relative(_) => Exit::Usage,
+            Self::EmptyPrompt
+            | Self::LongPrompt(_)
+            | Self::Model(_)
+            | Self::ModelPattern(_)
+            | Self::ManyModels(_)
+            | Self::Scenario(_)
+            | Self::Relative(_) => Exit::Usage,
             Self::Guardrails(error) => error.exit(),
-            Self::NotMounted { .. } | Self::NoPerson | Self::NoCredential { .. } => Exit::Refused,
+            Self::NotMounted { .. } | Self::NoPerson | Self::CannotPay { .. } | Self::BudgetSpent { .. } => {
+                Exit::Refused
+            }
             Self::Repository(error) => error.exit(),
             Self::Author(error) => error.exit(),
             Self::Keys(error) => error.exit(),
             Self::Worktree(error) => error.exit(),
             Self::Store(error) => error.exit(),
-            Self::Ending => Exit::Failed,
+            Self::Keep(_) | Self::Ending => Exit::Failed,
         }
     }
+}
+
+/// Everything that is in the way, one after the other.
+fn reasons(ready: &Ready) -> String {
+    let missing = ready.missing.iter().map(|missing| missing.why.clone());
+    let spent = ready.spent.iter().map(|reached| {
+        let spent = Amount::of(reached.limit.unit(), reached.spent);
+        format!("{} is spent: {spent} of {}", reached.cap, reached.limit)
+    });
+    missing.chain(spent).collect::<Vec<_>>().join("; ")
 }
 
 /// A run could not be stopped.
@@ -251,5 +309,38 @@ impl Explain for ResumeRunError {
             Self::NoProject { .. } => Exit::Refused,
             _ => Exit::Failed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::slot::SlotName;
+    use crate::keys::wire::{Missing, Reached};
+
+    #[test]
+    fn all_that_keeps_a_person_from_paying_is_named_at_once() {
+        let missing = |slot: &str| Missing {
+            slot: SlotName::parse(slot).unwrap(),
+            why: format!("no key is saved for slot `{slot}`"),
+        };
+        let spent = Reached {
+            cap: "the day's budget of ada".into(),
+            spent: 5_100_000,
+            limit: Amount::UsdMicros(5_000_000),
+        };
+        let payer = PersonId::parse("ada").unwrap();
+        let ready = Ready { missing: vec![missing("anthropic"), missing("openai")], spent: vec![spent] };
+        let error = CreateRunError::CannotPay { payer: payer.clone(), ready: ready.clone() };
+        assert_eq!(
+            error.to_string(),
+            "`ada` cannot pay for this run: no key is saved for slot `anthropic`; no key is saved for slot \
+             `openai`; the day's budget of ada is spent: $5.10 of $5.00"
+        );
+        assert_eq!((error.code(), error.exit()), ("no-credential", Exit::Refused));
+        let only_spent = Ready { missing: Vec::new(), ..ready };
+        let error = CreateRunError::CannotPay { payer, ready: only_spent };
+        assert_eq!((error.code(), error.exit()), ("budget-spent", Exit::Refused));
+        assert!(error.hint().unwrap().contains("worca budgets set"));
     }
 }

@@ -17,22 +17,23 @@ impl Inner {
         worktree: &Worktree,
         outcome: Outcome,
     ) -> Result<(), StoreError> {
-        // What an earlier agent of this run has cost is part of it.
-        let with = |now: Option<u64>, before: Option<u64>| {
-            now.map(|now| now.saturating_add(before.unwrap_or_default()))
-        };
-        let said = RunEnd {
-            cost_micros: with(outcome.cost_micros, run.end.cost_micros),
-            turns: with(outcome.turns, run.end.turns),
-            answer: outcome.answer.as_deref().map(cut),
-            ..RunEnd::default()
-        };
-        self.set_end(&run.id, &said).await?;
+        self.set_said(run, &outcome).await?;
         if outcome.cause == Some(Cause::Ending) {
             return self.interrupt(run, worktree, "core was ended while the run was at work").await;
         }
         self.set_status(&run.id, RunStatus::Finishing, None).await?;
         self.conclude(run, worktree, outcome).await
+    }
+
+    /// Stores what the agent said at its end. What an earlier agent of this run did is part of it.
+    pub(super) async fn set_said(&self, run: &Run, outcome: &Outcome) -> Result<(), StoreError> {
+        let before = run.end.turns.unwrap_or_default();
+        let said = RunEnd {
+            turns: outcome.turns.map(|turns| turns.saturating_add(before)),
+            answer: outcome.answer.as_deref().map(cut),
+            ..RunEnd::default()
+        };
+        self.set_end(&run.id, &said).await
     }
 
     /// The same for a run that is `finishing`: commits, measures, ends it.

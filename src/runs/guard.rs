@@ -12,6 +12,7 @@ use crate::guardrails::{
     Compiled, Facts, GuardrailSet, KernelSupport, Library, OwnSetsError, ProjectRules, Rule, SetError,
     SetName, SetNameError, compile,
 };
+use crate::keys::reach::KeyInReach;
 use crate::spawn;
 use crate::store::{Run, StoreError};
 
@@ -41,6 +42,9 @@ pub enum GuardError {
     /// The repository's own rules, which the set adds.
     #[error("the repository's own deny rules cannot be read")]
     Project(#[source] WorktreeError),
+    /// A key that an agent could find came up since core started.
+    #[error(transparent)]
+    KeyInReach(KeyInReach),
     /// Core is ending.
     #[error("core is ending")]
     Ending,
@@ -55,6 +59,7 @@ impl Explain for GuardError {
             Self::Kernel { .. } => "kernel-lacks",
             Self::OwnPath(_) => "agent-files",
             Self::Project(error) => error.code(),
+            Self::KeyInReach(error) => error.code(),
             Self::Ending => "ending",
         }
     }
@@ -67,6 +72,7 @@ impl Explain for GuardError {
                 "`worca doctor` says what this kernel holds; choose a set without `require: kernel`".into(),
             ),
             Self::Project(error) => error.hint(),
+            Self::KeyInReach(error) => error.hint(),
             Self::OwnPath(_) | Self::Ending => None,
         }
     }
@@ -77,6 +83,7 @@ impl Explain for GuardError {
             Self::Folder(error) => error.exit(),
             Self::Kernel { .. } => Exit::Refused,
             Self::Project(error) => error.exit(),
+            Self::KeyInReach(error) => error.exit(),
             Self::OwnPath(_) | Self::Ending => Exit::Failed,
         }
     }
@@ -147,6 +154,7 @@ impl Inner {
     pub(super) async fn guard(&self, run: &Run, worktree: &Worktree) -> Result<Guard, NoGuard> {
         let waits = |error: &GuardError| NoGuard::Outcome(Outcome::unguarded(&run.guardrails, error, true));
         let set = self.set(&run.guardrails).await.map_err(|error| waits(&error))?;
+        let closed = self.keys_in_reach().await.map_err(|error| waits(&error))?;
         let worca = std::env::current_exe().map_err(|error| waits(&GuardError::OwnPath(error)))?;
         let project = match set.honor_project_rules {
             true => project_rules(worktree).await.map_err(|error| waits(&GuardError::Project(error)))?,
@@ -155,10 +163,13 @@ impl Inner {
         let rules: Vec<Rule> = set.rules.iter().chain(&project.rules).cloned().collect();
         let gathered =
             facts::gather(&self.settings, set.confine.filesystem, &rules, run, worktree, worca).await?;
-        for text in gathered.notes.into_iter().chain(project.notes.into_iter().take(MOST_NOTES)) {
+        let in_project = self.keys_in_project(run, worktree).await;
+        let notes = project.notes.into_iter().take(MOST_NOTES).chain(in_project);
+        for text in gathered.notes.into_iter().chain(notes) {
             self.record(&run.id, Event::Note { text: cut(&text) }).await?;
         }
-        let (facts, rules) = (gathered.facts, project.rules);
+        let (mut facts, rules) = (gathered.facts, project.rules);
+        facts.protected.extend(closed);
         let compiling = tokio::task::spawn_blocking(move || {
             let compiled = compile(&set, &rules, &facts);
             Guard { facts, compiled }

@@ -6,6 +6,7 @@
 //! (that is `spawn`), never start one under another set than the run's, never touch the user's checkout (that is what
 //! `worktree` holds off), and never end a run with work in its worktree that no commit holds.
 
+mod books;
 mod create;
 mod diagnostics;
 pub mod doctor;
@@ -17,10 +18,13 @@ mod guard;
 mod lease;
 mod live;
 mod outcome;
+pub mod pay;
+mod reach;
 mod recover;
 mod resume;
+pub mod scenario;
+pub mod settings;
 mod start;
-pub mod switches;
 pub mod worktree;
 
 use std::ffi::OsString;
@@ -33,15 +37,18 @@ use tokio_util::task::TaskTracker;
 pub use diagnostics::probe_words;
 pub use error::{CreateRunError, ResumeRunError, StopRunError};
 pub use guard::{GuardError, kernel_lacks, lacking};
-pub use switches::Switch;
+pub use pay::Budget;
+pub use reach::Reach;
+pub use settings::{SetSettingError, Setting};
 
 use crate::events::{Event, RunStatus};
 use crate::git::{Git, Person};
 use crate::guardrails::OwnSets;
 use crate::home::Home;
-use crate::ids::RunId;
+use crate::ids::{PersonId, RunId};
 use crate::keys::client::KeysClient;
 use crate::store::{Run, RunEnd, Store, StoreError};
+use books::Books;
 use drive::Begin;
 use lease::Leases;
 use live::{Asked, Cause, Live};
@@ -66,6 +73,14 @@ pub struct NewRun {
     pub model: Option<String>,
     /// The guardrail set; `normal` when none is given.
     pub guardrails: Option<String>,
+    /// Who pays: the person whose action causes it.
+    pub payer: PersonId,
+    /// What it may spend.
+    pub budget: Budget,
+    /// The models that it may use, as names in which `*` stands for anything; every model when there is none.
+    pub models: Vec<String>,
+    /// The text of the scenario, where the model is a rehearsal by a file.
+    pub scenario: Option<String>,
 }
 
 /// What the runs of a core stand on.
@@ -86,6 +101,8 @@ pub struct Settings {
     pub mounted: Option<Vec<PathBuf>>,
     /// Files that are closed to every agent (the core token, the control secret).
     pub protected: Vec<PathBuf>,
+    /// Where keys are looked for before each start of an agent.
+    pub reach: Reach,
     /// The port of the key service, which agents need.
     pub keys_port: Option<u16>,
     /// The port that core itself listens on, which no agent needs.
@@ -99,6 +116,7 @@ pub struct Runs(Arc<Inner>);
 struct Inner {
     settings: Settings,
     leases: Leases,
+    books: Books,
     tasks: TaskTracker,
     live: Live,
 }
@@ -109,9 +127,13 @@ impl Runs {
     /// # Errors
     /// When the store does not give or take what that needs.
     pub async fn start(settings: Settings) -> Result<Self, StoreError> {
-        let leases = Leases::start(settings.keys.clone());
-        let runs =
-            Self(Arc::new(Inner { settings, leases, tasks: TaskTracker::new(), live: Live::default() }));
+        let (keys, store) = (settings.keys.clone(), settings.store.clone());
+        // Before the books are asked: they are not of a start that is thought to be at work.
+        store.end_lost_spawns().await?;
+        let leases = Leases::start(keys.clone(), store.clone());
+        let books = Books::start(keys, store);
+        let tasks = TaskTracker::new();
+        let runs = Self(Arc::new(Inner { settings, leases, books, tasks, live: Live::default() }));
         runs.0.recover().await?;
         Ok(runs)
     }
@@ -119,6 +141,11 @@ impl Runs {
     /// The store, for reading.
     pub fn store(&self) -> &Store {
         &self.0.settings.store
+    }
+
+    /// The key service, which keeps the books and the budgets.
+    pub fn keys(&self) -> &KeysClient {
+        &self.0.settings.keys
     }
 
     /// Checks everything that could refuse the run, makes its worktree and starts it.
@@ -177,6 +204,7 @@ impl Runs {
         self.0.live.ask_all(Cause::Ending);
         self.0.tasks.wait().await;
         self.0.leases.stop().await;
+        self.0.books.stop().await;
     }
 }
 

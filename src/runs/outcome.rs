@@ -4,6 +4,9 @@ use super::live::Cause;
 use crate::agents::claude::Finish;
 use crate::events::{RunStatus, cut_to};
 use crate::failure::Explain;
+use crate::ids::RunId;
+use crate::keys::client::{Closing, KeysError};
+use crate::keys::wire::RefusalKind;
 use crate::spawn::{AgentEnd, AgentExit};
 
 /// The longest reason that is kept, in bytes.
@@ -16,9 +19,10 @@ pub(super) struct Outcome {
     pub(super) cause: Option<Cause>,
     /// What went wrong, as a sentence for people.
     pub(super) failure: Option<String>,
-    /// Nothing was started and nothing is lost: the run waits for a person. `failure` says for what.
+    /// Nothing is lost: the run waits for a person. `failure` says for what.
     pub(super) waits: bool,
-    pub(super) cost_micros: Option<u64>,
+    /// An agent was at work.
+    pub(super) ran: bool,
     pub(super) turns: Option<u64>,
     pub(super) answer: Option<String>,
     /// Processes of the agent that could not be ended: they may still write into the worktree.
@@ -29,6 +33,42 @@ impl Outcome {
     /// It went wrong.
     pub(super) fn failed(error: &dyn Explain) -> Self {
         Self { failure: Some(sentence_of(error)), ..Self::default() }
+    }
+
+    /// The key service gave no pass. What a person can mend is waited for.
+    pub(super) fn no_pass(error: &KeysError) -> Self {
+        let waits = matches!(
+            error,
+            KeysError::NoCredential { .. } | KeysError::Unreachable { .. } | KeysError::Slow { .. }
+        );
+        Self { waits, ..Self::failed(error) }
+    }
+
+    /// What an agent that did not end well came to, by what the key service says of its pass: `None` when it does
+    /// not answer. `restarted` says whether it is another one than it was when the agent was started.
+    pub(super) fn closed(self, run: &RunId, closing: Option<&Closing>, restarted: bool) -> Self {
+        let (true, None, Some(said)) = (self.ran, self.cause, &self.failure) else { return self };
+        let resume = format!("`worca resume {run}` goes on");
+        let refused = closing.and_then(|closing| closing.refused.as_ref());
+        let (failure, waits) = match refused.map(|refused| (refused.kind, refused.message.as_str())) {
+            Some((RefusalKind::Budget, why)) => (
+                format!("{why}; {resume} once there is more, with `--budget AMOUNT` for the run's own"),
+                true,
+            ),
+            Some((RefusalKind::Key, why)) => (format!("{why}; once there is a key, {resume}"), true),
+            _ if restarted => (
+                format!(
+                    "the key service was started anew while the agent worked, and its pass died with it; {resume}"
+                ),
+                true,
+            ),
+            Some((RefusalKind::Model | RefusalKind::Pass, why)) => (why.to_owned(), false),
+            None if closing.is_none() => {
+                (format!("{said}; the key service does not answer, and once it does {resume}"), true)
+            }
+            None => return self,
+        };
+        Self { failure: Some(failure), waits, ..self }
     }
 
     /// What holds the agent could not be put up: under which set, why, and what to do.
@@ -71,7 +111,7 @@ impl Outcome {
             cause,
             failure,
             waits: false,
-            cost_micros: finish.cost_usd.and_then(micros),
+            ran: true,
             turns: Some(finish.turns),
             answer: Some(finish.text).filter(|text| !text.trim().is_empty()),
             left: exit.left,
@@ -88,16 +128,6 @@ fn sentence_of(error: &dyn Explain) -> String {
         cause = error.source();
     }
     sentence
-}
-
-/// Dollars to millionths; `None` for what is no amount.
-fn micros(dollars: f64) -> Option<u64> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the range is checked: not negative, and far below 2^53 millionths"
-    )]
-    (0.0..1e9).contains(&dollars).then(|| (dollars * 1e6).round() as u64)
 }
 
 /// An agent's end in words.
@@ -117,4 +147,61 @@ pub(super) fn sentence(exit: &AgentExit) -> String {
         count => format!("; {count} could not be ended and may still write"),
     };
     how + &beside + &left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::wire::PassRefusal;
+
+    fn failed() -> Outcome {
+        Outcome { failure: Some("it ended badly".into()), ran: true, ..Outcome::default() }
+    }
+
+    fn refused(kind: RefusalKind) -> Closing {
+        let refused = PassRefusal { kind, message: "the sentence".into() };
+        Closing { refused: Some(refused), ..Closing::default() }
+    }
+
+    #[test]
+    fn what_the_key_service_refused_decides_and_a_person_may_mend_money_and_keys() {
+        let run = RunId::random();
+        let after = |kind| {
+            let outcome = failed().closed(&run, Some(&refused(kind)), false);
+            (outcome.waits_for(), outcome.verdict())
+        };
+        for kind in [RefusalKind::Budget, RefusalKind::Key] {
+            let reason = after(kind).0.unwrap();
+            assert!(reason.starts_with("the sentence; ") && reason.contains(&format!("worca resume {run}")));
+        }
+        for kind in [RefusalKind::Model, RefusalKind::Pass] {
+            assert_eq!(after(kind), (None, (RunStatus::Failed, Some("the sentence".into()))));
+        }
+    }
+
+    #[test]
+    fn a_key_service_that_is_gone_or_another_one_leaves_the_run_waiting() {
+        let run = RunId::random();
+        let gone = failed().closed(&run, None, false).waits_for().unwrap();
+        assert!(gone.starts_with("it ended badly; the key service does not answer"), "{gone}");
+        for closing in [Closing::default(), refused(RefusalKind::Pass)] {
+            let other = failed().closed(&run, Some(&closing), true).waits_for().unwrap();
+            assert!(other.contains("was started anew"), "{other}");
+        }
+        // An ordinary end is none of this.
+        let plain = failed().closed(&run, Some(&Closing::default()), false);
+        assert_eq!(plain.verdict(), (RunStatus::Failed, Some("it ended badly".into())));
+    }
+
+    #[test]
+    fn who_ended_well_was_asked_to_end_or_never_worked_is_not_judged_by_its_pass() {
+        let run = RunId::random();
+        let refused = refused(RefusalKind::Budget);
+        let well = Outcome { ran: true, ..Outcome::default() };
+        assert_eq!(well.closed(&run, Some(&refused), true).verdict().0, RunStatus::Done);
+        let asked = Outcome { cause: Some(Cause::Ending), ..failed() };
+        assert_eq!(asked.closed(&run, None, false).waits_for(), None);
+        let never = Outcome { ran: false, ..failed() };
+        assert_eq!(never.closed(&run, None, true).waits_for(), None);
+    }
 }

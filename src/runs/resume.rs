@@ -4,12 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::create::choice;
 use super::drive::Begin;
 use super::error::{ResumeRunError, StopRunError};
 use super::live::Cause;
 use super::outcome::Outcome;
 use super::worktree::Worktree;
-use super::{CreateRunError, Inner, Runs};
+use super::{Budget, CreateRunError, Inner, Runs};
 use crate::agents::claude;
 use crate::events::{Event, RunStatus};
 use crate::ids::RunId;
@@ -19,11 +20,11 @@ use crate::store::{Run, StoreError};
 const MOST_FOLDERS: usize = 64;
 
 impl Runs {
-    /// Starts the agent of a parked or interrupted run again.
+    /// Starts the agent of a parked or interrupted run again. A budget that is given holds for all its starts.
     ///
     /// # Errors
     /// With the reason; then the run stands where it stood.
-    pub async fn resume(&self, id: &RunId) -> Result<Run, ResumeRunError> {
+    pub async fn resume(&self, id: &RunId, budget: Budget) -> Result<Run, ResumeRunError> {
         let inner = &self.0;
         // Core waits for this at its end, as it waits for the run that comes of it.
         let _making = inner.tasks.token();
@@ -41,9 +42,10 @@ impl Runs {
             }
         }
         let worktree = inner.worktree_of(&run).await?;
+        let run = Run { budget: budget.or(run.budget), ..run };
         inner.check_resume(&run, &worktree).await?;
         let asked = inner.live.enter(id).ok_or_else(|| ResumeRunError::Alive(id.clone()))?;
-        match inner.settings.store.resume_run(id).await {
+        match inner.settings.store.resume_run(id, run.budget).await {
             Ok(true) => {}
             Ok(false) => {
                 inner.live.leave(id);
@@ -109,7 +111,11 @@ impl Inner {
             return Err(ResumeRunError::NoWorktree { run: run.id.clone(), tree });
         }
         self.resolve(&run.guardrails).await.map_err(ResumeRunError::Refused)?;
-        self.check_slot(run.model.as_deref()).await.map_err(ResumeRunError::Refused)
+        let in_reach = self.keys_in_reach().await.map_err(CreateRunError::Guardrails);
+        in_reach.map_err(ResumeRunError::Refused)?;
+        Self::check_budget(run, run.budget).map_err(ResumeRunError::Refused)?;
+        let choice = choice(run.model.as_deref()).map_err(ResumeRunError::Refused)?;
+        self.check_payer(&run.payer, choice).await.map_err(ResumeRunError::Refused)
     }
 
     /// The session to go on with, when the agent program still has it.

@@ -3,12 +3,12 @@
 
 use std::ffi::OsString;
 
+use super::Inner;
 use super::diagnostics::Diagnostics;
 use super::guard::Guard;
 use super::outcome::Outcome;
 use super::resume::go_on;
 use super::worktree::Worktree;
-use super::{Inner, Switch};
 use crate::agents::claude::Launch;
 use crate::events::{Event, cut};
 use crate::failure::Explain as _;
@@ -44,7 +44,7 @@ impl Inner {
             Err(_) => return Ok(Err(Outcome::failed(&StoreError::Ending))),
         };
         // Read at each start, so that it holds from the next one on.
-        let wanted = self.switch(Switch::SpawnDiagnostics).await?;
+        let wanted = self.writes_diagnostics().await?;
         let base_url = self.settings.keys.base_url(start.slot);
         let diagnostics = wanted.then(|| Diagnostics::of(&request, start, &base_url));
         let started = spawn::start(request).await;

@@ -9,7 +9,7 @@ use crate::git::{Git, Person};
 use crate::home::Home;
 use crate::keys::client::KeysClient;
 use crate::keys::secret_file;
-use crate::runs::{Runs, Settings};
+use crate::runs::{Reach, Runs, Settings};
 use crate::store::Store;
 
 /// What core is told about its runs.
@@ -25,8 +25,10 @@ pub struct RunSettings {
     pub claude: OsString,
     /// Whose name the commits bear where a repository names nobody.
     pub author: (Option<String>, Option<String>),
-    /// The mounted folders as a JSON list; any folder may be worked on when it is not given.
-    pub projects: Option<String>,
+    /// The mounted folders; any folder may be worked on when they are not given.
+    pub projects: Option<Vec<PathBuf>>,
+    /// Where keys are looked for before each start of an agent.
+    pub reach: Reach,
     /// Files that are closed to every agent.
     pub protected: Vec<PathBuf>,
     /// The port that core listens on.
@@ -81,7 +83,6 @@ pub async fn runs(settings: RunSettings, store: Store) -> Result<Runs, Failure> 
         }
         _ => None,
     };
-    let mounted = settings.projects.filter(|text| !text.is_empty()).map(|text| mounted(&text)).transpose()?;
     let keys_port = url::Url::parse(&settings.keys_url).ok().and_then(|url| url.port_or_known_default());
     let settings = Settings {
         home: settings.home,
@@ -90,18 +91,24 @@ pub async fn runs(settings: RunSettings, store: Store) -> Result<Runs, Failure> 
         keys,
         claude: settings.claude,
         person,
-        mounted,
+        mounted: settings.projects,
         protected: settings.protected,
+        reach: settings.reach,
         keys_port,
         listen_port: settings.listen_port,
     };
     Ok(Runs::start(settings).await?)
 }
 
-fn mounted(text: &str) -> Result<Vec<PathBuf>, AssembleError> {
+/// The mounted folders that a JSON list names; none are mounted when it is not given.
+///
+/// # Errors
+/// When it is no such list.
+pub fn mounted(text: Option<&str>) -> Result<Option<Vec<PathBuf>>, AssembleError> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
     let paths: Vec<PathBuf> = serde_json::from_str(text).map_err(|_| AssembleError::Projects)?;
     if paths.iter().any(|path| path.is_relative()) {
         return Err(AssembleError::Projects);
     }
-    Ok(paths)
+    Ok(Some(paths))
 }

@@ -50,7 +50,9 @@ fn status(code: &str, exit: Exit) -> StatusCode {
         "signed-out" => StatusCode::UNAUTHORIZED,
         "host-foreign" => StatusCode::MISDIRECTED_REQUEST,
         "origin-foreign" | "session-reads-only" | "link-dead" => StatusCode::FORBIDDEN,
-        "path-unknown" | "run-unknown" | "diff-none" | "guardrails-none" => StatusCode::NOT_FOUND,
+        "path-unknown" | "run-unknown" | "diff-none" | "guardrails-none" | "budget-none" => {
+            StatusCode::NOT_FOUND
+        }
         "method-unknown" => StatusCode::METHOD_NOT_ALLOWED,
         "run-ended"
         | "run-finishing"
@@ -179,6 +181,20 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
         serde_json::from_slice(&bytes)
             .map(Body)
             .map_err(|error| RequestError::Body(crate::events::cut_to(&error.to_string(), 300)).into())
+    }
+}
+
+/// The same for a body that may be left out: then it is what `T` is by default.
+pub struct BodyOrNone<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for BodyOrNone<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Self::Rejection> {
+        if axum::body::HttpBody::is_end_stream(request.body()) {
+            return Ok(Self(T::default()));
+        }
+        Body::from_request(request, state).await.map(|Body(value)| Self(value))
     }
 }
 

@@ -9,7 +9,7 @@ use axum::routing::MethodRouter;
 use super::app::App;
 use super::gate;
 use super::reply::{ApiError, RequestError};
-use super::routes::{events, guardrails, links, openapi, page, runs, settings, status};
+use super::routes::{events, guardrails, links, money, openapi, page, runs, settings, status};
 
 /// Who may use a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,7 @@ pub fn table() -> Vec<Route> {
         links::routes(),
         runs::routes(),
         guardrails::routes(),
+        money::routes(),
         events::routes(),
         settings::routes(),
         openapi::routes(),

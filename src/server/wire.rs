@@ -2,13 +2,15 @@
 //! may only grow. An unknown key in a body is an error.
 
 pub mod guard;
+pub mod money;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::events::RunStatus;
+use crate::events::{ModelUsage, RunStatus, SpentBudget};
 use crate::store;
 use guard::{KernelAnswer, PolicyAnswer};
+use money::AmountAnswer;
 
 /// An error.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -87,6 +89,27 @@ pub struct CreateRun {
     /// The guardrail set; the default one when none is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guardrails: Option<String>,
+    /// What it may spend: dollars (`5`, `0.25`), tokens (`200000tokens`) or `none`; what the setting `run-budget` says
+    /// when it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<String>,
+    /// The models that it may use, as names in which `*` stands for anything, at most 64; every model when none is
+    /// given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only_models: Vec<String>,
+    /// The text of the scenario, for a model such as `rehearsal/./name.yaml`, at most 64 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
+}
+
+/// How a run is taken up again. The whole of it may be left out.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResumeRun {
+    /// What it may spend from now on, over all its starts: dollars, tokens or `none`; what it may already when it is
+    /// not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<String>,
 }
 
 /// A run in a list: without its prompt and the agent's last words, which can be long.
@@ -116,8 +139,18 @@ pub struct RunLine {
     pub insertions: Option<u64>,
     /// Lines removed.
     pub deletions: Option<u64>,
-    /// What the agent program says that it cost, in millionths of a US dollar.
+    /// What its agents used so far cost by the books of the key service, in millionths of a US dollar. It grows when
+    /// an agent ends.
     pub cost_micros: Option<u64>,
+    /// The tokens of every kind that they used.
+    #[serde(default)]
+    pub tokens: Option<u64>,
+    /// What it may spend, over all its starts.
+    #[serde(default)]
+    pub budget: Option<AmountAnswer>,
+    /// Who pays for it.
+    #[serde(default)]
+    pub payer: String,
 }
 
 /// A run with all that is known of it.
@@ -149,6 +182,15 @@ pub struct RunAnswer {
     /// What held its agent at the last start; not there before the first one.
     #[serde(default)]
     pub policy: Option<PolicyAnswer>,
+    /// The models that it may use, as names in which `*` stands for anything; every model when there is none.
+    #[serde(default)]
+    pub only_models: Vec<String>,
+    /// What its agents used, per slot and model. It grows when an agent ends.
+    #[serde(default)]
+    pub usage: Vec<ModelUsage>,
+    /// The budgets of which four fifths or more were spent while it was at work.
+    #[serde(default)]
+    pub warnings: Vec<SpentBudget>,
 }
 
 impl RunAnswer {
@@ -209,6 +251,9 @@ impl RunLine {
             insertions: run.end.insertions,
             deletions: run.end.deletions,
             cost_micros: run.end.cost_micros,
+            tokens: run.end.tokens,
+            budget: run.budget.map(Into::into),
+            payer: run.payer.to_string(),
         }
     }
 }
@@ -228,18 +273,21 @@ impl From<store::Run> for RunAnswer {
             backup: run.end.backup,
             worktree_present: run.worktree_present,
             policy: None,
+            only_models: run.models,
+            usage: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 }
 
-/// A setting that is on or off.
+/// A setting of a running core.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SettingAnswer {
     /// Its name.
     pub key: String,
-    /// `on` or `off`.
+    /// Its value.
     pub value: String,
-    /// What it does when it is on.
+    /// What it means.
     pub about: String,
 }
 
@@ -256,6 +304,6 @@ pub struct SettingList {
 pub struct ChangeSetting {
     /// Its name.
     pub key: String,
-    /// `on` or `off`.
+    /// Its new value.
     pub value: String,
 }

@@ -13,6 +13,7 @@ mod settings;
 mod spawns;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +26,7 @@ pub use peek::runs_that_need_set;
 pub use projects::{NewProject, Project};
 pub use runs::{Run, RunEnd};
 pub use spawns::{NewSpawn, Spawn};
+pub use usage::OpenSpawn;
 
 use crate::failure::Explain;
 

@@ -9,8 +9,11 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::failure::{Exit, Explain};
 
 /// The numbered steps; a step is never changed once it has been released.
-const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_guardrails.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_first.sql"),
+    include_str!("migrations/0002_guardrails.sql"),
+    include_str!("migrations/0003_money.sql"),
+];
 
 /// `WrCa`: says whose database this is (`PRAGMA application_id`, SQLite's file format, offset 68).
 const APPLICATION_ID: i32 = 0x5772_4361;

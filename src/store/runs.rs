@@ -4,9 +4,10 @@
 use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::{Store, StoreError, events};
+use crate::amount::{Amount, Unit};
 use crate::clock::Millis;
 use crate::events::{Event, RunStatus};
-use crate::ids::{ProjectId, RunId};
+use crate::ids::{PersonId, ProjectId, RunId};
 
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +26,12 @@ pub struct Run {
     pub model: Option<String>,
     /// The guardrail set.
     pub guardrails: String,
+    /// Who pays for it.
+    pub payer: PersonId,
+    /// The most that it may spend, over all its starts.
+    pub budget: Option<Amount>,
+    /// The models that it may use, as names in which `*` stands for anything; every model when there is none.
+    pub models: Vec<String>,
     /// Who the commits are by: name.
     pub author_name: String,
     /// Who the commits are by: address.
@@ -58,8 +65,11 @@ pub struct RunEnd {
     pub insertions: Option<u64>,
     /// Lines removed.
     pub deletions: Option<u64>,
-    /// What the agent program says that it cost, in millionths of a US dollar.
+    /// What it cost by the key service's books, in millionths of a US dollar. Runs of the first versions have what
+    /// their agent program said.
     pub cost_micros: Option<u64>,
+    /// Tokens of every kind.
+    pub tokens: Option<u64>,
     /// Turns of the model.
     pub turns: Option<u64>,
     /// The agent's last words.
@@ -75,8 +85,9 @@ const COLUMNS: &str = "SELECT runs.*, projects.checkout AS checkout FROM runs
 
 /// The same for a list: without the prompt and the agent's last words, which can be long.
 const LISTED: &str = "SELECT runs.id, project_id, title, '' AS prompt, model, guardrails, author_name, author_email,
-                          branch, base_commit, status, reason, created_at, ended_at, head_commit, files_changed,
-                          insertions, deletions, cost_micros, turns, NULL AS answer, backup, verdict, worktree,
+                          payer, budget, budget_unit, models, branch, base_commit, status, reason, created_at,
+                          ended_at, head_commit, files_changed, insertions, deletions, cost_micros, tokens, turns,
+                          NULL AS answer, backup, verdict, worktree,
                           projects.checkout AS checkout
                       FROM runs JOIN projects ON projects.id = runs.project_id";
 
@@ -90,11 +101,18 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Result<Run, StoreError>> {
     let id: String = row.get("id")?;
     let project: String = row.get("project_id")?;
     let status: String = row.get("status")?;
-    let (Ok(id), Ok(project), Some(status)) =
-        (RunId::parse(&id), ProjectId::parse(&project), RunStatus::parse(&status))
-    else {
+    let (payer, models): (String, String) = (row.get("payer")?, row.get("models")?);
+    let (Ok(id), Ok(project), Some(status), Ok(payer), Ok(models)) = (
+        RunId::parse(&id),
+        ProjectId::parse(&project),
+        RunStatus::parse(&status),
+        PersonId::parse(&payer),
+        serde_json::from_str(&models),
+    ) else {
         return Ok(Err(StoreError::Foreign { what: "a run", value: id }));
     };
+    let unit = row.get::<_, Option<String>>("budget_unit")?.as_deref().and_then(Unit::parse);
+    let budget = unit.zip(row.get("budget")?).map(|(unit, value)| Amount::of(unit, value));
     Ok(Ok(Run {
         id,
         project,
@@ -104,6 +122,9 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Result<Run, StoreError>> {
         prompt: row.get("prompt")?,
         model: row.get("model")?,
         guardrails: row.get("guardrails")?,
+        payer,
+        budget,
+        models,
         author_name: row.get("author_name")?,
         author_email: row.get("author_email")?,
         branch: row.get("branch")?,
@@ -117,6 +138,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Result<Run, StoreError>> {
             insertions: row.get("insertions")?,
             deletions: row.get("deletions")?,
             cost_micros: row.get("cost_micros")?,
+            tokens: row.get("tokens")?,
             turns: row.get("turns")?,
             answer: row.get("answer")?,
             backup: row.get("backup")?,
@@ -136,8 +158,9 @@ impl Store {
             .write(move |tx| {
                 tx.execute(
                     "INSERT INTO runs (id, project_id, title, prompt, model, guardrails, author_name,
-                         author_email, branch, base_commit, status, created_at, worktree)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'present')",
+                         author_email, branch, base_commit, status, created_at, worktree, payer, budget,
+                         budget_unit, models)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'present', ?13, ?14, ?15, ?16)",
                     params![
                         run.id.as_str(),
                         run.project.as_str(),
@@ -151,6 +174,10 @@ impl Store {
                         run.base_commit,
                         RunStatus::Preparing.as_str(),
                         run.created_at.0,
+                        run.payer.as_str(),
+                        run.budget.map(Amount::value),
+                        run.budget.map(|budget| budget.unit().as_str()),
+                        serde_json::json!(run.models).to_string(),
                     ],
                 )?;
                 let event = Event::Status { status: RunStatus::Preparing, reason: None };
@@ -208,14 +235,15 @@ impl Store {
         Ok(seq.is_some())
     }
 
-    /// Takes up a run again that waits or that an earlier core left, with the event, in one transaction. It gives
-    /// `false` and does nothing when the run stands elsewhere or its worktree is gone.
+    /// Takes up a run again that waits or that an earlier core left, with the event and what it may spend from now
+    /// on, in one transaction. It gives `false` and does nothing when the run stands elsewhere or its worktree is
+    /// gone.
     ///
     /// # Errors
     /// When the database does not take it.
-    pub async fn resume_run(&self, id: &RunId) -> Result<bool, StoreError> {
+    pub async fn resume_run(&self, id: &RunId, budget: Option<Amount>) -> Result<bool, StoreError> {
         let from = "status IN ('parked', 'interrupted') AND worktree = 'present'";
-        self.reopen_run(id, RunStatus::Running, from).await
+        self.reopen_run(id, RunStatus::Running, from, Some(budget)).await
     }
 
     /// Brings a parked run to its end, with the event: it is `finishing` then. It gives `false` and does nothing
@@ -224,10 +252,16 @@ impl Store {
     /// # Errors
     /// When the database does not take it.
     pub async fn unpark_run(&self, id: &RunId) -> Result<bool, StoreError> {
-        self.reopen_run(id, RunStatus::Finishing, "status = 'parked'").await
+        self.reopen_run(id, RunStatus::Finishing, "status = 'parked'", None).await
     }
 
-    async fn reopen_run(&self, id: &RunId, to: RunStatus, from: &'static str) -> Result<bool, StoreError> {
+    async fn reopen_run(
+        &self,
+        id: &RunId,
+        to: RunStatus,
+        from: &'static str,
+        budget: Option<Option<Amount>>,
+    ) -> Result<bool, StoreError> {
         let id = id.clone();
         let seq = self
             .write(move |tx| {
@@ -241,6 +275,16 @@ impl Store {
                 )?;
                 if changed == 0 {
                     return Ok(None);
+                }
+                if let Some(budget) = budget {
+                    tx.execute(
+                        "UPDATE runs SET budget = ?2, budget_unit = ?3 WHERE id = ?1",
+                        params![
+                            id.as_str(),
+                            budget.map(Amount::value),
+                            budget.map(|budget| budget.unit().as_str())
+                        ],
+                    )?;
                 }
                 events::append(tx, &id, &Event::Status { status: to, reason: None }).map(Some)
             })
@@ -271,7 +315,8 @@ impl Store {
         .await
     }
 
-    /// Stores what came of a run. A value that is not known leaves what was known before.
+    /// Stores what came of a run, but for its cost, which [`Store::close_spawn`] knows. A value that is not known
+    /// leaves what was known before.
     ///
     /// # Errors
     /// When the database does not take it.
@@ -282,9 +327,8 @@ impl Store {
                 "UPDATE runs SET
                      head_commit = coalesce(?2, head_commit), files_changed = coalesce(?3, files_changed),
                      insertions = coalesce(?4, insertions), deletions = coalesce(?5, deletions),
-                     cost_micros = coalesce(?6, cost_micros), turns = coalesce(?7, turns),
-                     answer = coalesce(?8, answer), backup = coalesce(?9, backup),
-                     verdict = coalesce(?10, verdict)
+                     turns = coalesce(?6, turns), answer = coalesce(?7, answer),
+                     backup = coalesce(?8, backup), verdict = coalesce(?9, verdict)
                  WHERE id = ?1",
                 params![
                     id.as_str(),
@@ -292,7 +336,6 @@ impl Store {
                     end.files_changed,
                     end.insertions,
                     end.deletions,
-                    end.cost_micros,
                     end.turns,
                     end.answer,
                     end.backup,

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::{Store, StoreError};
 use crate::clock::Millis;
-use crate::ids::{PassId, RunId, SpawnId};
+use crate::ids::{PassId, RunId, SpawnId, StepName};
 
 /// An agent that is about to be started.
 #[derive(Debug, Clone)]
@@ -14,6 +14,8 @@ pub struct NewSpawn {
     pub id: SpawnId,
     /// Its run.
     pub run: RunId,
+    /// The run's step.
+    pub step: StepName,
     /// The program and its version.
     pub program: String,
     /// The public name of its pass.
@@ -69,8 +71,8 @@ impl Store {
     pub async fn spawn_begins(&self, new: NewSpawn) -> Result<(), StoreError> {
         self.write(move |tx| {
             tx.execute(
-                "INSERT INTO spawns (id, run_id, program, pass_id, guardrails, policy_digest, started_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO spawns (id, run_id, program, pass_id, guardrails, policy_digest, started_at, step)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                 params![
                     new.id.as_str(),
                     new.run.as_str(),
@@ -78,7 +80,8 @@ impl Store {
                     new.pass.as_str(),
                     new.guardrails,
                     new.policy_digest,
-                    Millis::now().0
+                    Millis::now().0,
+                    new.step.as_str()
                 ],
             )?;
             Ok(())

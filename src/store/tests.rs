@@ -1,10 +1,11 @@
 use std::path::PathBuf;
 
 use super::*;
+use crate::amount::{Amount, Unit};
 use crate::clock::Millis;
-use crate::events::{Event, RunStatus};
+use crate::events::{Event, ModelUsage, RunStatus, SpentBudget};
 use crate::failure::Explain as _;
-use crate::ids::{PassId, ProjectId, RunId, SpawnId};
+use crate::ids::{PassId, PersonId, ProjectId, RunId, SpawnId, StepName};
 
 struct Place {
     _folder: tempfile::TempDir,
@@ -43,6 +44,9 @@ fn sample(id: &RunId, project: &ProjectId) -> Run {
         prompt: "do it".into(),
         model: None,
         guardrails: "permissive".into(),
+        payer: PersonId::local(),
+        budget: Some(Amount::Tokens(100)),
+        models: vec!["claude-*".into()],
         author_name: "A".into(),
         author_email: "a@example.invalid".into(),
         branch: format!("worca/{id}/t"),
@@ -270,6 +274,8 @@ async fn a_database_of_the_first_version_is_brought_up_and_loses_nothing() {
     let store = Store::open(&path).unwrap();
     let found = store.run(&run).await.unwrap().unwrap();
     assert_eq!((found.status, found.guardrails.as_str()), (RunStatus::Interrupted, "permissive"));
+    assert_eq!((found.payer, found.budget, found.models.len()), (PersonId::local(), None, 0));
+    assert!(store.open_spawns().await.unwrap().is_empty(), "the books know nothing of what was before them");
     assert_eq!(store.events_after(Some(&run), 0, 10).await.unwrap().len(), 1);
     let old = store.last_spawn(&run).await.unwrap().unwrap();
     assert_eq!((old.id, old.guardrails, old.policy_digest, old.receipt), (spawn, None, None, None));
@@ -277,13 +283,13 @@ async fn a_database_of_the_first_version_is_brought_up_and_loses_nothing() {
     // What is new works on it at once, and a second open changes nothing more.
     assert_eq!(store.setting("a").await.unwrap(), None);
     store.set_setting("a", "on".into()).await.unwrap();
-    assert!(store.resume_run(&run).await.unwrap());
+    assert!(store.resume_run(&run, None).await.unwrap());
     drop(store);
     let store = Store::open(&path).unwrap();
     assert_eq!(store.setting("a").await.unwrap().as_deref(), Some("on"));
     let connection = rusqlite::Connection::open(&path).unwrap();
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-    assert_eq!(version, 2);
+    assert_eq!(version, 3);
 }
 
 #[tokio::test]
@@ -293,6 +299,7 @@ async fn what_held_an_agent_is_stored_with_its_start() {
     let new = |set: &str| NewSpawn {
         id: SpawnId::random(),
         run: run.clone(),
+        step: StepName::work(),
         program: "Claude Code 2.1.0".into(),
         pass: PassId::random(),
         guardrails: set.into(),
@@ -318,7 +325,7 @@ async fn a_parked_run_waits_and_needs_its_set_until_it_ends() {
     let place = place();
     let store = &place.store;
     let id = run_in(store).await;
-    assert!(!store.resume_run(&id).await.unwrap(), "a run at work is not resumed");
+    assert!(!store.resume_run(&id, None).await.unwrap(), "a run at work is not resumed");
     store.set_run_status(&id, RunStatus::Parked, Some("why".into())).await.unwrap();
     let run = store.run(&id).await.unwrap().unwrap();
     assert_eq!((run.status, run.reason.as_deref(), run.ended_at), (RunStatus::Parked, Some("why"), None));
@@ -327,8 +334,8 @@ async fn a_parked_run_waits_and_needs_its_set_until_it_ends() {
     assert!(store.runs_that_need_set("strict").await.unwrap().is_empty());
     assert!(!store.set_run_status(&id, RunStatus::Done, None).await.unwrap(), "it does not move by itself");
 
-    assert!(store.resume_run(&id).await.unwrap());
-    assert!(!store.resume_run(&id).await.unwrap(), "once");
+    assert!(store.resume_run(&id, None).await.unwrap());
+    assert!(!store.resume_run(&id, None).await.unwrap(), "once");
     let run = store.run(&id).await.unwrap().unwrap();
     assert_eq!((run.status, run.reason), (RunStatus::Running, None));
 
@@ -336,7 +343,7 @@ async fn a_parked_run_waits_and_needs_its_set_until_it_ends() {
     assert!(store.unpark_run(&id).await.unwrap() && !store.unpark_run(&id).await.unwrap());
     store.set_run_status(&id, RunStatus::Stopped, None).await.unwrap();
     assert!(store.runs_that_need_set("permissive").await.unwrap().is_empty());
-    assert!(!store.resume_run(&id).await.unwrap(), "what is over stays over");
+    assert!(!store.resume_run(&id, None).await.unwrap(), "what is over stays over");
 
     // An interrupted run is resumed while its worktree is there, and not after.
     let other = run_in(store).await;
@@ -344,5 +351,94 @@ async fn a_parked_run_waits_and_needs_its_set_until_it_ends() {
     assert_eq!(store.runs_that_need_set("permissive").await.unwrap(), std::slice::from_ref(&other));
     store.worktree_removed(&other).await.unwrap();
     assert!(store.runs_that_need_set("permissive").await.unwrap().is_empty());
-    assert!(!store.resume_run(&other).await.unwrap());
+    assert!(!store.resume_run(&other, None).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_start_is_closed_once_and_its_run_adds_up_all_of_them() {
+    let place = place();
+    let store = &place.store;
+    let run = run_in(store).await;
+    let begins = async || {
+        let new = NewSpawn {
+            id: SpawnId::random(),
+            run: run.clone(),
+            step: StepName::work(),
+            program: "Claude Code 2.1.0".into(),
+            pass: PassId::random(),
+            guardrails: "normal".into(),
+            policy_digest: "d".repeat(64),
+        };
+        store.spawn_begins(new.clone()).await.unwrap();
+        new
+    };
+    let row = |model: &str, cost: u64| ModelUsage {
+        slot: "anthropic".into(),
+        model: model.into(),
+        calls: 1,
+        input: 10,
+        output: 5,
+        cache_write: 2,
+        cache_read: 3,
+        cost_micros: cost,
+        ..ModelUsage::default()
+    };
+    let (first, second) = (begins().await, begins().await);
+    assert!(store.open_spawns().await.unwrap().is_empty(), "both are at work");
+    store.spawn_ended(&first.id, "ended".into()).await.unwrap();
+    let open = store.open_spawns().await.unwrap();
+    assert_eq!(open, [OpenSpawn { id: first.id.clone(), run: run.clone(), pass: first.pass }]);
+
+    assert!(store.close_spawn(&first.id, &run, vec![row("a", 100), row("b", 1)]).await.unwrap());
+    assert!(!store.close_spawn(&first.id, &run, vec![row("a", 900)]).await.unwrap(), "once");
+    // The second is what a killed core leaves.
+    store.end_lost_spawns().await.unwrap();
+    assert_eq!(store.open_spawns().await.unwrap().len(), 1);
+    assert!(store.close_spawn(&second.id, &run, vec![row("a", 10)]).await.unwrap());
+    assert!(store.open_spawns().await.unwrap().is_empty());
+
+    let usage = store.run_usage(&run).await.unwrap();
+    let costs: Vec<_> = usage.iter().map(|row| (row.model.as_str(), row.calls, row.cost_micros)).collect();
+    assert_eq!(costs, [("a", 2, 110), ("b", 1, 1)]);
+    let end = store.run(&run).await.unwrap().unwrap().end;
+    assert_eq!((end.cost_micros, end.tokens), (Some(111), Some(60)));
+    let total = ModelUsage::total(&usage);
+    assert_eq!((total.cost_micros, total.tokens(), total.calls), (111, 60, 3));
+    let kinds: Vec<_> =
+        store.events_after(Some(&run), 0, 10).await.unwrap().iter().map(|one| one.event.kind()).collect();
+    assert_eq!(kinds, ["status", "usage", "usage"]);
+    // No call at all is a cost of nothing, and no event.
+    let third = begins().await;
+    assert!(store.close_spawn(&third.id, &run, Vec::new()).await.unwrap());
+    assert_eq!(store.run(&run).await.unwrap().unwrap().end.cost_micros, Some(111));
+    assert_eq!(store.events_after(Some(&run), 0, 10).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn of_each_budget_the_newest_warning_is_shown_and_a_budget_can_be_raised() {
+    let place = place();
+    let run = run_in(&place.store).await;
+    let warning = |cap: &str, spent: u64| Event::BudgetWarning {
+        budget: SpentBudget { cap: cap.into(), spent, limit: 100, unit: Unit::Tokens },
+    };
+    for event in [warning("this run", 80), warning("the day", 81), warning("this run", 95)] {
+        place.store.append_event(&run, event).await.unwrap();
+    }
+    let told = place.store.budget_warnings(&run).await.unwrap();
+    let told: Vec<_> = told.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "this run: 95 % is spent, 95 tokens of 100 tokens",
+            "the day: 81 % is spent, 81 tokens of 100 tokens"
+        ]
+    );
+    assert_eq!(place.store.run(&run).await.unwrap().unwrap().budget, Some(Amount::Tokens(100)));
+    for budget in [Some(Amount::UsdMicros(7)), None] {
+        place.store.set_run_status(&run, RunStatus::Parked, None).await.unwrap();
+        assert!(place.store.resume_run(&run, budget).await.unwrap());
+        assert_eq!(place.store.run(&run).await.unwrap().unwrap().budget, budget);
+    }
+    assert!(!place.store.resume_run(&run, Some(Amount::Tokens(1))).await.unwrap(), "it is at work");
+    assert_eq!(place.store.run(&run).await.unwrap().unwrap().budget, None);
 }

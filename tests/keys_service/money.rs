@@ -257,8 +257,10 @@ async fn a_pass_for_some_models_opens_no_other_and_no_request_that_is_unclear_go
 async fn a_long_request_is_not_whole_at_the_provider_before_it_is_admitted() {
     let stage = Stage::set(json).await;
     let spent = capped(&stage, Amount::Tokens(0)).await;
+    let others = MintRequest { models: vec!["claude-*".into()], ..wanted(None) };
+    let others = stage.keys.client.mint(&others).await.unwrap();
     let open = stage.keys.mint(None).await;
-    for (minted, status) in [(&spent, 402), (&open, 200)] {
+    for (minted, status) in [(&spent, 402), (&others, 403), (&open, 200)] {
         for known in [true, false] {
             let start = r#"{"model":"m","x":""#;
             let body = format!("{start}{}\"}}", "y".repeat(3_000_000));
@@ -282,11 +284,15 @@ async fn a_long_request_is_not_whole_at_the_provider_before_it_is_admitted() {
                 tokio::join!(call(request), feed).0
             };
             assert_eq!(answer.status.as_u16(), status, "{}", answer.text());
-            if status == 402 {
-                assert!(stage.upstream.seen().iter().all(|seen| !seen.whole));
-            } else {
-                let seen = stage.upstream.seen().pop().unwrap();
-                assert_eq!((seen.whole, seen.length), (true, body.len() as u64));
+            let seen = stage.upstream.seen();
+            match status {
+                // What is spent is known before anything is sent, which model is asked for only at the end.
+                402 => assert!(seen.is_empty()),
+                403 => assert!(seen.iter().all(|seen| !seen.whole)),
+                _ => {
+                    let seen = seen.last().unwrap();
+                    assert_eq!((seen.whole, seen.length), (true, body.len() as u64));
+                }
             }
         }
     }

@@ -122,6 +122,15 @@ impl Books {
         Ok(())
     }
 
+    /// Whether a call of a pass would be refused whatever it asks for: a cap that it counts towards is reached.
+    ///
+    /// # Errors
+    /// When it is.
+    pub(super) fn look(&self, live: &Live, free: bool) -> Result<(), Refusal> {
+        let spent = self.spent_of(&payer(live), free).into_iter().next();
+        spent.map_or(Ok(()), |reached| Err(Refusal::Spent(reached)))
+    }
+
     /// Begins a call of a pass, once there is room for it under every cap. `free` says that nobody is billed for it
     /// by use.
     ///
@@ -235,24 +244,17 @@ impl Books {
         Ok(())
     }
 
-    /// The caps that keep a person from spending more through these slots.
-    pub(super) fn spent<'a>(
-        &self,
-        person: &PersonId,
-        slots: impl IntoIterator<Item = &'a SlotName>,
-    ) -> Vec<Reached> {
-        let ledger = self.ledger();
-        let mut all: Vec<Reached> = Vec::new();
-        for slot in slots {
-            // No run has this name yet: its own cap is no matter here.
-            let payer = Payer { run: RunId::random(), person: person.clone(), slot: slot.clone(), cap: None };
-            for (_, reached) in ledger.reached(&payer, 5, today()) {
-                if !all.contains(&reached) {
-                    all.push(reached);
-                }
-            }
-        }
-        all
+    /// The standing caps that keep a person from spending more through a slot.
+    pub(super) fn spent(&self, person: &PersonId, slot: &SlotName, free: bool) -> Vec<Reached> {
+        // No run has this name: a run's own cap is no matter here.
+        let payer = Payer { run: RunId::random(), person: person.clone(), slot: slot.clone(), cap: None };
+        self.spent_of(&payer, free)
+    }
+
+    fn spent_of(&self, payer: &Payer, free: bool) -> Vec<Reached> {
+        let reached = self.ledger().reached(payer, 5, today()).into_iter().map(|(_, reached)| reached);
+        // Whoever is not billed is under no cap in dollars.
+        reached.filter(|reached| !free || matches!(reached.limit, Amount::Tokens(_))).collect()
     }
 
     /// The caps of which four fifths are spent and that this pass has not been warned of.

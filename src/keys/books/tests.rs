@@ -111,8 +111,13 @@ async fn a_cap_ends_what_it_is_for_and_is_kept() {
     let refused = books.begin(&live, &asked("any", 10), true).await.err().unwrap();
     let Refusal::Spent(reached) = &refused else { panic!("{refused:?}") };
     assert_eq!((reached.cap.as_str(), reached.spent), ("the month's budget of slot rehearsal", 9));
-    let slots = [SlotName::rehearsal(), SlotName::anthropic()];
-    assert_eq!(books.spent(&PersonId::local(), &slots), std::slice::from_ref(reached));
+    let (local, slot) = (PersonId::local(), SlotName::rehearsal());
+    assert_eq!(books.spent(&local, &slot, true), std::slice::from_ref(reached));
+    assert!(books.spent(&local, &SlotName::anthropic(), true).is_empty());
+    let day = CapScope::PersonDay(local.clone());
+    books.change_caps(vec![(day.clone(), Amount::UsdMicros(0))], vec![]).await.unwrap();
+    assert_eq!((books.spent(&local, &slot, true).len(), books.spent(&local, &slot, false).len()), (1, 2));
+    books.change_caps(vec![], vec![day]).await.unwrap();
     assert_eq!(books.warnings(&live).len(), 1);
     assert!(books.warnings(&live).is_empty());
     drop(books);

@@ -113,15 +113,26 @@ pub(super) async fn close(shared: &Shared, id: &PassId) -> Response<Reply> {
 
 /// What stands in the way of a run of this person with these slots: all of it at once.
 pub(super) async fn ready(shared: &Shared, wanted: &ReadyRequest) -> Ready {
-    let mut missing = Vec::new();
+    let mut ready = Ready { missing: Vec::new(), spent: Vec::new() };
     for name in &wanted.slots {
-        let why = match shared.slots.get(name.as_str()) {
-            Some(slot) => shared.ready(slot, &wanted.person).await.err().map(|why| why.to_string()),
-            None => Some(No::unknown_slot(name).message),
+        let found = match shared.slots.get(name.as_str()) {
+            Some(slot) => shared.ready(slot, &wanted.person).await.map_err(|why| why.to_string()),
+            None => Err(No::unknown_slot(name).message),
         };
-        missing.extend(why.map(|why| Missing { slot: name.clone(), why }));
+        let billed = match found {
+            Ok(credential) => credential.is_some_and(|credential| credential.kind.is_billed()),
+            Err(why) => {
+                ready.missing.push(Missing { slot: name.clone(), why });
+                continue;
+            }
+        };
+        for reached in shared.books.spent(&wanted.person, name, !billed) {
+            if !ready.spent.contains(&reached) {
+                ready.spent.push(reached);
+            }
+        }
     }
-    Ready { missing, spent: shared.books.spent(&wanted.person, &wanted.slots) }
+    ready
 }
 
 /// A scenario goes with the rehearsal slot, and only one that exists.

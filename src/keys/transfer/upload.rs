@@ -86,8 +86,8 @@ enum Gate {
 
 /// Why a request ends before anything was sent.
 pub(in crate::keys) enum Stop {
-    /// It is not admitted.
-    Denied(Denied),
+    /// It is not admitted; this is the rest of the caller's body.
+    Denied(Denied, Incoming),
     /// The caller's body failed; this is its rest.
     Fault(Fault, Incoming),
 }
@@ -126,11 +126,16 @@ impl Upload {
         let mut scan = RequestScan::new();
         scan.push(&first);
         if !from.is_end_stream() {
+            if let Err(denied) = admission.look() {
+                return Err(Stop::Denied(denied, from));
+            }
             let gate = Gate::Closed(Box::new(scan), Some(admission));
             return Ok(Self::flow(from, first, (limit, silence), slip, gate));
         }
-        let call = admission.decide(scan.asked(first.len() as u64)).await.map_err(Stop::Denied)?;
-        slip.left(|left| left.call = Some(call));
+        match admission.decide(scan.asked(first.len() as u64)).await {
+            Ok(call) => slip.left(|left| left.call = Some(call)),
+            Err(denied) => return Err(Stop::Denied(denied, from)),
+        }
         Ok(Self(Kind::Whole(Some(first))))
     }
 

@@ -3,6 +3,7 @@
 pub mod events;
 pub mod guardrails;
 pub mod links;
+pub mod money;
 pub mod openapi;
 pub mod page;
 pub mod runs;

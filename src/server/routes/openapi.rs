@@ -4,7 +4,7 @@ use axum::Json;
 use axum::routing::get;
 use utoipa::OpenApi;
 
-use super::{events, guardrails, links, runs, settings, status};
+use super::{events, guardrails, links, money, runs, settings, status};
 use crate::server::route::{Access, Route};
 use crate::server::wire;
 
@@ -32,6 +32,10 @@ use crate::server::wire;
         guardrails::show,
         guardrails::put,
         guardrails::delete,
+        money::costs,
+        money::list,
+        money::set,
+        money::remove,
         events::of_run,
         events::of_all,
         settings::list,

@@ -11,14 +11,15 @@ use axum::routing::{get, post};
 use serde::Deserialize;
 use tokio_util::io::ReaderStream;
 
-use crate::failure::Explain;
-use crate::ids::RunId;
-use crate::runs::NewRun;
+use crate::amount::ParseAmountError;
+use crate::failure::{Exit, Explain};
+use crate::ids::{PersonId, RunId};
+use crate::runs::{Budget, NewRun};
 use crate::server::App;
-use crate::server::reply::{ApiError, ApiResult, Body, RequestError};
+use crate::server::reply::{ApiError, ApiResult, Body, BodyOrNone, RequestError};
 use crate::server::route::{Access, Route};
 use crate::server::wire::guard::PolicyAnswer;
-use crate::server::wire::{CreateRun, ErrorAnswer, RunAnswer, RunList, backup_diff};
+use crate::server::wire::{CreateRun, ErrorAnswer, ResumeRun, RunAnswer, RunList, backup_diff};
 use crate::store::StoreError;
 
 /// How many runs a list holds when nobody says how many.
@@ -48,6 +49,9 @@ pub enum RunRequestError {
         /// Why.
         source: std::io::Error,
     },
+    /// The budget is none.
+    #[error("`budget` is not right: {0}; `none` means no limit")]
+    Budget(#[from] ParseAmountError),
 }
 
 impl Explain for RunRequestError {
@@ -56,6 +60,7 @@ impl Explain for RunRequestError {
             Self::Unknown(_) => "run-unknown",
             Self::NoDiff { .. } => "diff-none",
             Self::Diff { .. } => "diff-unreadable",
+            Self::Budget(_) => "budget-amount",
         }
     }
     fn hint(&self) -> Option<String> {
@@ -65,7 +70,13 @@ impl Explain for RunRequestError {
                 Some(format!("a backup holds its work; in the repository, run `{read}`"))
             }
             Self::NoDiff { backup: None, .. } => Some("a run has a diff once its work is committed".into()),
-            Self::Diff { .. } => None,
+            Self::Diff { .. } | Self::Budget(_) => None,
+        }
+    }
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Budget(_) => Exit::Usage,
+            Self::Unknown(_) | Self::NoDiff { .. } | Self::Diff { .. } => Exit::Failed,
         }
     }
 }
@@ -128,12 +139,22 @@ pub async fn create(
         title: new.title,
         model: new.model,
         guardrails: new.guardrails,
+        // Whoever holds the core token acts for the one person there is without a sign-in.
+        payer: PersonId::local(),
+        budget: budget(new.budget.as_deref())?,
+        models: new.only_models,
+        scenario: new.scenario,
     };
     // Whole or not at all: a client that goes away in the middle must not leave half a run.
     let runs = app.runs().clone();
     let creating = app.tasks().spawn(async move { runs.create(new).await });
     let run = creating.await.map_err(|_| StoreError::Ending)??;
     Ok((StatusCode::CREATED, Json(run.into())))
+}
+
+/// What is asked for, `standing` where nothing is.
+fn budget(word: Option<&str>) -> Result<Budget, RunRequestError> {
+    Ok(word.map(Budget::parse).transpose()?.unwrap_or_default())
 }
 
 /// Shows a run.
@@ -145,7 +166,9 @@ pub async fn create(
 pub async fn show(State(app): State<App>, RunPath(id): RunPath) -> ApiResult<Json<RunAnswer>> {
     let run = app.store().run(&id).await?.ok_or(RunRequestError::Unknown(id))?;
     let policy = app.store().last_spawn(&run.id).await?.map(PolicyAnswer::from);
-    Ok(Json(RunAnswer { policy, ..run.into() }))
+    let usage = app.store().run_usage(&run.id).await?;
+    let warnings = app.store().budget_warnings(&run.id).await?;
+    Ok(Json(RunAnswer { policy, usage, warnings, ..run.into() }))
 }
 
 /// Asks a run to stop. It ends by itself soon after; its event stream tells when.
@@ -161,9 +184,11 @@ pub async fn stop(State(app): State<App>, RunPath(id): RunPath) -> ApiResult<Sta
 }
 
 /// Takes a parked or interrupted run up again: the same worktree, branch and guardrail set, and the agent's own
-/// session where it is still there.
-#[utoipa::path(post, path = "/api/runs/{id}/resume", params(("id" = String, Path, description = "The run.")), responses(
+/// session where it is still there. The body may be left out.
+#[utoipa::path(post, path = "/api/runs/{id}/resume", params(("id" = String, Path, description = "The run.")),
+    request_body = Option<ResumeRun>, responses(
     (status = 202, body = RunAnswer, description = "Its agent is being started."),
+    (status = 400, body = ErrorAnswer),
     (status = 401, body = ErrorAnswer),
     (status = 404, body = ErrorAnswer),
     (status = 409, body = ErrorAnswer, description = "It is at work, has ended for good, or its worktree is gone."),
@@ -172,9 +197,11 @@ pub async fn stop(State(app): State<App>, RunPath(id): RunPath) -> ApiResult<Sta
 pub async fn resume(
     State(app): State<App>,
     RunPath(id): RunPath,
+    BodyOrNone(wanted): BodyOrNone<ResumeRun>,
 ) -> ApiResult<(StatusCode, Json<RunAnswer>)> {
+    let budget = budget(wanted.budget.as_deref())?;
     let runs = app.runs().clone();
-    let resuming = app.tasks().spawn(async move { runs.resume(&id).await });
+    let resuming = app.tasks().spawn(async move { runs.resume(&id, budget).await });
     let run = resuming.await.map_err(|_| StoreError::Ending)??;
     Ok((StatusCode::ACCEPTED, Json(run.into())))
 }

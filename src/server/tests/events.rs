@@ -228,7 +228,7 @@ async fn a_stream_of_a_run_that_was_taken_up_again_does_not_end_where_it_waited(
     core.store().set_run_status(&run, RunStatus::Parked, Some("it waits".into())).await.unwrap();
     let (seen, ended) = read(&core, &path, 0, 100).await;
     assert!(ended && seen.len() == 2, "{seen:?}");
-    assert!(core.store().resume_run(&run).await.unwrap());
+    assert!(core.store().resume_run(&run, None).await.unwrap());
     // At work again: the same stream gives what came after, and goes on.
     let (seen, ended) = read(&core, &path, 0, 3).await;
     assert!(!ended && seen.len() == 3, "{seen:?}");

@@ -5,7 +5,7 @@ use utoipa::OpenApi as _;
 use super::support::TestCore;
 use crate::events::RunStatus;
 use crate::guardrails::{KernelSupport, Outcome, Probe, Receipt, Tried};
-use crate::ids::{PassId, RunId, SpawnId};
+use crate::ids::{PassId, RunId, SpawnId, StepName};
 use crate::server::reply::BODY_BYTES;
 use crate::server::route::table;
 use crate::server::routes::openapi::Document;
@@ -53,7 +53,7 @@ async fn a_run_is_listed_and_shown() {
     assert_eq!(empty.body, r#"{"runs":[]}"#);
 
     let id = core.run().await;
-    let end = RunEnd { files_changed: Some(2), cost_micros: Some(1500), ..RunEnd::default() };
+    let end = RunEnd { files_changed: Some(2), turns: Some(4), ..RunEnd::default() };
     core.store().set_run_end(&id, end).await.unwrap();
     core.store().set_run_status(&id, RunStatus::Done, None).await.unwrap();
     let list = core.get("/api/runs?limit=1", &token).await.json();
@@ -61,7 +61,7 @@ async fn a_run_is_listed_and_shown() {
     assert!(list["runs"][0].get("prompt").is_none(), "a list does not carry prompts");
     let run = core.get(&format!("/api/runs/{id}"), &token).await.json();
     assert_eq!((run["status"].as_str(), run["prompt"].as_str()), (Some("done"), Some("do it")));
-    assert_eq!((run["files_changed"].as_u64(), run["cost_micros"].as_u64()), (Some(2), Some(1500)));
+    assert_eq!((run["files_changed"].as_u64(), run["turns"].as_u64()), (Some(2), Some(4)));
     let status = core.get("/api/status", &token).await.json();
     assert_eq!((status["alive_runs"].as_u64(), status["last_event"].as_i64()), (Some(0), Some(2)));
 }
@@ -155,6 +155,7 @@ async fn what_held_the_last_agent_of_a_run_is_told_and_the_kernel_of_the_machine
     let spawn = NewSpawn {
         id: SpawnId::random(),
         run: id.clone(),
+        step: StepName::work(),
         program: "Claude Code 2.1.0".into(),
         pass: PassId::random(),
         guardrails: "strict".into(),

@@ -11,7 +11,7 @@ use crate::clock::Millis;
 use crate::events::RunStatus;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::ids::RunId;
+use crate::ids::{PersonId, RunId};
 use crate::runs::Runs;
 use crate::secret::Secret;
 use crate::server::assemble::{self, RunSettings};
@@ -43,6 +43,7 @@ pub async fn runs(home: &Home, store: Store) -> Result<Runs, Failure> {
         author: (None, None),
         projects: None,
         protected: vec![],
+        reach: crate::runs::Reach::default(),
         listen_port: None,
     };
     assemble::runs(settings, store).await
@@ -182,6 +183,9 @@ async fn insert_run(store: &Store, guardrails: &str) -> RunId {
         prompt: "do it".into(),
         model: None,
         guardrails: guardrails.into(),
+        payer: PersonId::local(),
+        budget: None,
+        models: Vec::new(),
         author_name: "A".into(),
         author_email: "a@example.invalid".into(),
         branch: format!("worca/{id}/a-title"),
