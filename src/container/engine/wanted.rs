@@ -124,7 +124,7 @@ fn container(
     let image = origin.images.get(&service.image).cloned().unwrap_or_default();
     let stamps = service.secrets.iter().map(|grant| origin.stamps.get(&grant.source));
     let sources = service.mounts.iter().filter_map(|mount| match mount {
-        Mount::Bind { source, .. } => origin.stamps.get(source),
+        Mount::Bind { source, .. } => origin.stamps.get(source.as_str()),
         Mount::Volume { .. } | Mount::Tmpfs { .. } => None,
     });
     let stamps: Vec<_> = stamps.chain(sources.map(Some)).collect();
