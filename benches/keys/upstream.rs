@@ -26,8 +26,13 @@ const JSON: &str = concat!(
 struct Answers {
     json: Vec<u8>,
     head: Vec<u8>,
-    events: Vec<Vec<u8>>,
+    first: Vec<u8>,
+    /// What follows, as many events in one write as a provider's network would bring together.
+    rest: Vec<Vec<u8>>,
 }
+
+/// Events in one write.
+const TOGETHER: usize = 4;
 
 impl Answers {
     fn new() -> Self {
@@ -54,7 +59,9 @@ impl Answers {
         if let Some(last) = events.last_mut() {
             last.extend_from_slice(b"0\r\n\r\n");
         }
-        Self { json: json.into(), head: head.into(), events }
+        let first = events.remove(0);
+        let rest = events.chunks(TOGETHER).map(<[Vec<u8>]>::concat).collect();
+        Self { json: json.into(), head: head.into(), first, rest }
     }
 }
 
@@ -99,8 +106,7 @@ async fn talk(mut stream: TcpStream, answers: &Answers) -> std::io::Result<()> {
             stream.write_all(&answers.json).await?;
         } else {
             let (pause, hold) = (has(PAUSE), has(HOLD));
-            let (first, rest) = answers.events.split_first().unwrap();
-            stream.write_all(&[answers.head.as_slice(), first].concat()).await?;
+            stream.write_all(&[answers.head.as_slice(), &answers.first].concat()).await?;
             if hold {
                 // Until the other side has gone.
                 while stream.read(&mut [0]).await? > 0 {}
@@ -109,8 +115,8 @@ async fn talk(mut stream: TcpStream, answers: &Answers) -> std::io::Result<()> {
             if pause {
                 tokio::time::sleep(PAUSED).await;
             }
-            for event in rest {
-                stream.write_all(event).await?;
+            for some in &answers.rest {
+                stream.write_all(some).await?;
             }
         }
         // One request at a time: nothing follows before it is answered.
