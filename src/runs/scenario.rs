@@ -18,7 +18,7 @@ pub(super) fn check(choice: &Choice, text: Option<&str>) -> Result<(), CreateRun
         (Some(_), Some(text)) if text.len() > MAX_SCENARIO => {
             refused(&format!("it is larger than {} KiB", MAX_SCENARIO / 1024))
         }
-        (Some(_), Some(_)) => Ok(()),
+        (Some(_), Some(text)) => crate::keys::check_scenario(text).map_err(CreateRunError::Scenario),
         (Some(name), None) => refused(&format!("the text of `{name}` did not come with it")),
         (None, Some(_)) => refused("its text goes with a model such as `rehearsal/./name.yaml` alone"),
         (None, None) => match choice.scenario.as_deref() {
@@ -57,6 +57,8 @@ mod tests {
         for model in ["rehearsal/./x.yaml", "rehearsal/../x.yaml", "rehearsal//home/x.yaml"] {
             check(Some(model), Some(text)).unwrap();
             assert!(check(Some(model), None).unwrap_err().to_string().contains("did not come"));
+            let broken = check(Some(model), Some("nonsense: [")).unwrap_err().to_string();
+            assert!(broken.starts_with("the scenario cannot be played: "), "{broken}");
             let long = " ".repeat(MAX_SCENARIO + 1);
             assert!(check(Some(model), Some(&long)).unwrap_err().to_string().contains("64 KiB"));
         }
