@@ -122,12 +122,12 @@ fn container(
     let endpoints = translate::endpoints(project, key, service);
     let mut body = translate::container(project, key, service)?;
     let image = origin.images.get(&service.image).cloned().unwrap_or_default();
-    let stamps: Vec<_> = service.secrets.iter().map(|grant| origin.stamps.get(&grant.source)).collect();
+    let stamps = service.secrets.iter().map(|grant| origin.stamps.get(&grant.source));
     let sources = service.mounts.iter().filter_map(|mount| match mount {
         Mount::Bind { source, .. } => origin.stamps.get(source.as_str()),
         Mount::Volume { .. } | Mount::Tmpfs { .. } => None,
     });
-    let stamps: Vec<_> = stamps.into_iter().chain(sources.map(Some)).collect();
+    let stamps: Vec<_> = stamps.chain(sources.map(Some)).collect();
     let hash = digest(&(&body, &service.labels, &endpoints, &image, stamps));
     let depends: Vec<String> = service
         .depends_on
