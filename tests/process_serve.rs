@@ -201,6 +201,7 @@ fn each_place_of_a_key_stops_core_with_78_and_an_ordinary_start_beside_it_succee
     drop(Core::start(home.path()));
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn what_would_hold_the_look_up_or_lead_it_astray_stops_core_and_does_not_hang_it() {
     use std::os::unix::fs::symlink;

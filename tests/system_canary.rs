@@ -188,3 +188,46 @@ fn core_does_not_start_with_a_model_key_in_reach_and_names_the_place_alone() {
     let said = run("docker", ["run", "--rm", "--entrypoint", "sh", &test.image, "-c", signed_in]).refused(78);
     assert!(said.contains(".credentials.json"), "{said}");
 }
+
+#[test]
+fn what_is_mounted_into_the_box_is_looked_at_and_a_run_is_refused_for_a_key_that_came_up_later() {
+    let test = TestBox::new();
+    let key = canary();
+    let at = |name: &str, text: &str| {
+        let path = test.home.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let json = format!("{{\"refresh_token\": \"{key}\"}}");
+    let folder = |path: String| std::path::Path::new(&path).parent().unwrap().display().to_string();
+    for (mount, target, place) in [
+        (at("mounts/a", "whatever"), "/run/secrets/openai_api_key", "`/run/secrets/openai_api_key`"),
+        (at("mounts/b", &key), "/run/secrets/x", "`/run/secrets/x`, line 1"),
+        (at("mounts/adc.json", &json), "/credentials/adc.json", "`/credentials/adc.json`, line 1"),
+        (folder(at("mounts/codex/auth.json", "{}")), "/home/worca/.codex", "`/home/worca/.codex/auth.json`"),
+        (
+            folder(at("mounts/aws/credentials", "[a]\naws_session_token=x\n")),
+            "/srv/my keys",
+            "`/srv/my keys/credentials`, line 2",
+        ),
+    ] {
+        let mount = format!("{mount}:{target}:ro");
+        let words = ["run", "--rm", "--env", "WORCA_PROJECTS=[]", "--volume", &mount, &test.image, "serve"];
+        let said = run("docker", words).refused(78);
+        assert!(said.contains(place), "{place}: {said}");
+        assert!(!said.contains(&key), "the value is shown");
+    }
+
+    // An ordinary box beside it starts, and what comes up later refuses each run until it is gone.
+    test.up();
+    let project = test.project.to_str().unwrap();
+    let ask = ["run", "--", "--project", project, "--model", "rehearsal", "--prompt", "x"];
+    let plant = format!("umask 077; mkdir -p ~/.codex; echo '{key}' > ~/.codex/auth.json");
+    test.inside("core", &plant).ok();
+    let said = test.container(&ask).refused(78);
+    assert!(said.contains("`/home/worca/.codex/auth.json`") && !said.contains(&key), "{said}");
+    assert_eq!(support::git(&test.project, &["branch", "--list", "worca/*"]).ok(), "");
+    test.inside("core", "rm ~/.codex/auth.json").ok();
+    test.container(&ask).ok();
+}

@@ -10,7 +10,7 @@ use super::programs::{CATALOGUE, CLAUDE_SETTINGS, How};
 use super::text;
 
 /// The most entries that are looked at in one project.
-const MOST_ENTRIES: usize = 20_000;
+const MOST_ENTRIES: usize = 100_000;
 /// The most bytes of one file.
 const MOST_BYTES: u64 = 1024 * 1024;
 /// Folders below one another: `apps/web/.env` and a little more.
@@ -25,20 +25,23 @@ const SAMPLES: [&str; 6] = ["example", "sample", "template", "dist", "schema", "
 /// Sentences on the keys in these folders, which are a project's worktree and checkout: each file once, by its path in
 /// the first folder that has it. It blocks.
 pub fn in_project(folders: &[(&str, PathBuf)]) -> Vec<String> {
+    within(folders, MOST_ENTRIES)
+}
+
+/// The same with at most so many entries of each folder.
+pub(super) fn within(folders: &[(&str, PathBuf)], most: usize) -> Vec<String> {
     let mut said = Vec::new();
     let mut seen = BTreeSet::new();
     for (whose, folder) in folders {
-        let mut left = MOST_ENTRIES;
+        let mut left = most;
         let mut ahead = VecDeque::from([(folder.clone(), 0)]);
         while let Some((place, depth)) = ahead.pop_front() {
-            let (entries, more) = file::entries(&place, left);
+            let (entries, more) = entries(&place, left);
             left -= entries.len();
-            for path in entries {
+            for (path, is_folder) in entries {
                 let Some(name) = path.file_name().map(|name| name.to_string_lossy().into_owned()) else {
                     continue;
                 };
-                // A link to a folder is not followed: it may lead out of the project.
-                let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|data| data.is_dir());
                 if is_folder {
                     if depth < DEEPEST && !SKIPPED.contains(&name.as_str()) {
                         ahead.push_back((path, depth + 1));
@@ -50,16 +53,27 @@ pub fn in_project(folders: &[(&str, PathBuf)]) -> Vec<String> {
                     said.extend(look(&path, below, whose, how));
                 }
             }
-            if more || said.len() >= MOST {
-                if more {
-                    said.push(format!("{whose} has more files than are looked through for keys"));
-                }
+            if more {
+                said.push(format!("{whose} has more files than are looked through for keys"));
                 break;
             }
         }
     }
     said.truncate(MOST);
     said
+}
+
+/// The entries of a folder in the order of their names, each with whether it is a folder itself: a link to one is none,
+/// it may lead out of the project. And whether there are more.
+fn entries(folder: &Path, most: usize) -> (Vec<(PathBuf, bool)>, bool) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return (Vec::new(), false) };
+    let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let all = entries.take(most + 1).flatten().map(|entry| (entry.path(), is_folder(&entry)));
+    let mut all: Vec<_> = all.collect();
+    let more = all.len() > most;
+    all.truncate(most);
+    all.sort();
+    (all, more)
 }
 
 fn look(path: &Path, below: &Path, whose: &str, how: How) -> Vec<String> {
