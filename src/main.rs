@@ -21,7 +21,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8));
         }
     };
-    cli::init_log(cli.verbose);
+    let _log = cli.log();
     let runtime = match cli.runtime().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

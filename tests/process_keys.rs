@@ -81,8 +81,14 @@ fn what_is_no_key_is_refused_with_a_sentence_and_never_repeated() {
     }
     let (code, _, error) = said(&place, &["keys", "put", "anthropic", API_KEY], b"");
     assert_eq!(code, 2, "a key is never an argument: {error}");
-    let (code, _, error) = said(&place, &["keys", "put", "rehearsal"], API_KEY.as_bytes());
-    assert!(code == 2 && error.contains("there is `anthropic`"), "{error}");
+    for slot in ["rehearsal", "local", "nowhere"] {
+        let (code, _, error) = said(&place, &["keys", "put", slot], API_KEY.as_bytes());
+        assert!(code == 2 && error.contains("there is `anthropic`"), "{error}");
+    }
+    let (code, _, error) = said(&place, &["keys", "put", "openai"], API_KEY.as_bytes());
+    assert!(code == 1 && error.contains("a key for slot `anthropic`"), "{error}");
+    let (code, _, error) = said(&place, &["keys", "put", "openai"], TOKEN.as_bytes());
+    assert!(code == 1 && error.contains("for slot `anthropic` alone"), "{error}");
     assert_eq!(said(&place, &["keys", "list"], b"").1, "");
 }
 
@@ -116,4 +122,105 @@ fn the_service_says_where_it_listens_and_ends_in_order_when_told() {
         assert!(rest.iter().any(|line| line.contains("the key service has ended")), "{rest:?}");
         assert_eq!(child.wait().unwrap().code(), Some(0));
     }
+}
+
+#[test]
+fn each_person_has_keys_of_their_own_and_a_list_can_be_narrowed() {
+    let place = Place::new();
+    let openai = "sk-proj-canary-0123456789-EFGH";
+    let put = |arguments: &[&str], key: &str| said(&place, arguments, key.as_bytes());
+    assert_eq!(put(&["keys", "put", "anthropic"], API_KEY).0, 0);
+    let theirs = put(&["keys", "put", "anthropic", "--person", "ada"], TOKEN);
+    assert_eq!(theirs.2, "saved: slot anthropic, person ada, subscription, for https://api.anthropic.com\n");
+    assert_eq!(put(&["keys", "put", "openai", "--person", "ada"], openai).0, 0);
+    let keys = |arguments: &[&str]| {
+        let (code, json, _) = said(&place, &[&["keys", "list", "--json"], arguments].concat(), b"");
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let row = |key: &serde_json::Value| {
+            format!("{} {}", key["slot"].as_str().unwrap(), key["person"].as_str().unwrap())
+        };
+        assert!(code == 0 && !json.contains("canary"), "{json}");
+        value["keys"].as_array().unwrap().iter().map(row).collect::<Vec<_>>()
+    };
+    assert_eq!(keys(&[]), ["anthropic ada", "anthropic local", "openai ada"]);
+    assert_eq!(keys(&["--person", "ada"]), ["anthropic ada", "openai ada"]);
+    assert_eq!(keys(&["--slot", "anthropic", "--person", "local"]), ["anthropic local"]);
+    let (code, _, error) = said(&place, &["keys", "remove", "openai"], b"");
+    assert!(code == 1 && error.contains("no key is saved for slot `openai`\n"), "{error}");
+    let (code, _, error) = said(&place, &["keys", "remove", "openai", "--person", "bob"], b"");
+    assert!(code == 1 && error.contains("for slot `openai`, person bob"), "{error}");
+    assert_eq!(said(&place, &["keys", "remove", "anthropic", "--person", "ada"], b"").0, 0);
+    assert_eq!(keys(&[]), ["anthropic local", "openai ada"]);
+    let (code, _, error) =
+        said(&place, &["keys", "put", "anthropic", "--person", "../ada"], API_KEY.as_bytes());
+    assert!(code == 2 && error.contains("a person's name"), "{error}");
+}
+
+#[test]
+fn a_slots_file_of_hostile_content_is_refused_with_78_and_nothing_listens() {
+    let place = Place::new();
+    let file = place.folder.path().join("slots.yaml");
+    let slot = |rest: &str| {
+        format!("version: 1\nslots:\n  x: {{origin: 'https://a.example', api: openai, auth: bearer{rest}}}\n")
+    };
+    let deep = format!("version: 1\nslots: {}{}\n", "[".repeat(20_000), "]".repeat(20_000));
+    let many: String = (0..100)
+        .map(|n| format!("  s{n}: {{origin: 'https://a.example', api: openai, auth: bearer}}\n"))
+        .collect();
+    let swelling = "version: 1\na: &a [x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nslots: {x: *b}\n";
+    for (what, text, wanted) in [
+        ("larger than any", format!("version: 1\n#{}", "x".repeat(70_000)), "larger than 64 KiB"),
+        (
+            "an alias",
+            format!(
+                "version: 1\nslots:\n  a: &a {{origin: 'https://a.example', api: openai, auth: none}}\n  b: *a\n"
+            ),
+            "line 4",
+        ),
+        ("aliases of aliases", swelling.to_owned(), "line"),
+        (
+            "a merge",
+            "version: 1\nslots:\n  openai: {<<: {origin: 'https://evil.example'}}\n".to_owned(),
+            "line 3",
+        ),
+        ("too deep", deep, "line 2"),
+        ("too many", format!("version: 1\nslots:\n{many}"), "more than 64 slots"),
+        (
+            "a host in the name",
+            "version: 1\nslots:\n  '../control': {origin: 'https://a.example'}\n".to_owned(),
+            "is not the name of a slot",
+        ),
+        ("a line end in the prefix", slot(", prefix: \"/a\\r\\nx-api-key: b\""), "is not a path"),
+        ("a query in the prefix", slot(", prefix: '/a?x='"), "is not a path"),
+        ("another scheme", slot("").replace("https://a.example", "file:///etc/passwd"), "is not an origin"),
+        (
+            "a person in the origin",
+            slot("").replace("https://", "https://me:canary@"),
+            "holds more than scheme",
+        ),
+        ("in the clear", slot("").replace("https://", "http://"), "is not encrypted"),
+        (
+            "the rehearsal",
+            "version: 1\nslots: {rehearsal: {origin: 'https://a.example'}}\n".to_owned(),
+            "cannot be changed",
+        ),
+        ("not text", "version: 1\n\u{0}".to_owned(), "line"),
+        ("nothing", String::new(), "line"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let serve = ["keys", "serve", "--listen", "127.0.0.1:0", "--slots", file.to_str().unwrap()];
+        let (code, out, error) = said(&place, &serve, b"");
+        assert_eq!((code, out.as_str()), (78, ""), "{what}: {error}");
+        assert!(error.contains(wanted), "{what}: {error}");
+        assert!(!error.contains("canary") && error.len() < 2000, "{what}: {error}");
+    }
+    for odd in [place.folder.path().join("none.yaml"), place.folder.path().to_owned(), "/dev/zero".into()] {
+        let (code, _, error) =
+            said(&place, &["keys", "put", "openai", "--slots", odd.to_str().unwrap()], b"x");
+        assert!(code == 78 && error.contains("cannot be read"), "{error}");
+    }
+    // The one beside them that is as it should be.
+    std::fs::write(&file, slot("")).unwrap();
+    let put = said(&place, &["keys", "put", "x", "--slots", file.to_str().unwrap()], b"any-key-at-all");
+    assert_eq!((put.0, put.2.as_str()), (0, "saved: slot x, api-key, for https://a.example\n"));
 }

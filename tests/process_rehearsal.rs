@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::Value;
-use support::{Place, Running, soon, until};
+use support::{Place, Running, soon, until, wanted};
 use tokio::process::{Child, Command};
-use worca::keys::client::Minted;
+use worca::keys::client::{MintRequest, Minted};
 use worca::keys::serve::Limits;
 use worca::keys::slot::Origin;
+use worca::keys::wire::Scenario;
 
 fn claude() -> PathBuf {
     match std::env::var_os("WORCA_TEST_CLAUDE") {
@@ -60,9 +61,13 @@ impl Sample {
         self.0.path().join("home")
     }
     fn start(&self, keys: &Running, minted: &Minted) -> Child {
-        command(claude())
+        self.command(keys, minted).spawn().unwrap()
+    }
+    fn command(&self, keys: &Running, minted: &Minted) -> Command {
+        let mut command = command(claude());
+        command
             .args(["-p", "--output-format", "stream-json", "--verbose", "--setting-sources", ""])
-            .args(["--allowedTools", "Bash", "--model", "rehearsal"])
+            .args(["--allowedTools", "Bash", "Read", "--model", "rehearsal"])
             .current_dir(self.tree())
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -74,10 +79,26 @@ impl Sample {
             .env("DISABLE_AUTOUPDATER", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+            .stderr(Stdio::piped());
+        command
     }
+}
+
+/// A pass that plays this text.
+async fn scripted(keys: &Running, text: &str) -> Minted {
+    let scenario = Some(Scenario::Text(text.to_owned()));
+    keys.client.mint(&MintRequest { scenario, ..wanted(Some("rehearsal")) }).await.unwrap()
+}
+
+/// What the agent makes of a scenario, and how it ends.
+async fn plays(text: &str, retries: &str) -> (Vec<Value>, Option<i32>) {
+    let (place, sample) = (Place::new(), Sample::new().await);
+    let keys = place.start(Origin::anthropic(), unhurried()).await;
+    let minted = scripted(&keys, text).await;
+    let mut command = sample.command(&keys, &minted);
+    let mut child = command.env("CLAUDE_CODE_MAX_RETRIES", retries).spawn().unwrap();
+    tell(&mut child, "Play").await;
+    finish(child).await
 }
 
 async fn tell(child: &mut Child, prompt: &str) {
@@ -142,4 +163,113 @@ async fn the_real_agent_stops_at_once_with_our_words_when_its_pass_is_revoked() 
     let result = result(&events);
     assert_eq!((code, &result["is_error"]), (Some(1), &Value::Bool(true)), "{result}");
     assert!(result["result"].as_str().unwrap().contains("this pass is not valid here"), "{result}");
+}
+
+#[tokio::test]
+async fn the_real_agent_plays_review_reads_two_files_at_once_and_changes_nothing() {
+    let (place, sample) = (Place::new(), Sample::new().await);
+    let tree = sample.tree();
+    std::fs::write(tree.join("README.md"), "# A project\n\nTODO: the rest\n").unwrap();
+    std::fs::write(tree.join("zoo.txt"), "a gnu\n").unwrap();
+    git(&tree, &["add", "."]).await;
+    git(&tree, &["commit", "--quiet", "--message", "Files"]).await;
+    let keys = place.start(Origin::anthropic(), unhurried()).await;
+    let minted = keys.mint(Some("rehearsal/review")).await;
+    let mut child = sample.start(&keys, &minted);
+    tell(&mut child, "Review it").await;
+    let (events, code) = finish(child).await;
+    let result = result(&events);
+    assert_eq!((code, &result["is_error"]), (Some(0), &Value::Bool(false)), "{events:#?}");
+    let report = result["result"].as_str().unwrap();
+    assert!(report.contains("I reviewed 2 files with 4 lines and 2 commits"), "{report}");
+    assert!(report.contains("`README.md` and `zoo.txt`") && report.contains("XXX): 1."), "{report}");
+    let told = serde_json::to_string(&events).unwrap();
+    assert!(told.contains("# A project") && told.contains("a gnu"), "{told}");
+    let usage = &result["usage"];
+    let numbers = ["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+    assert_eq!(numbers.map(|key| usage[key].as_u64().unwrap()), [5200, 580, 9000, 28300], "{usage}");
+    assert_eq!(git(&tree, &["status", "--porcelain"]).await, "");
+    assert_eq!(git(&tree, &["rev-list", "--count", "--all"]).await, "2");
+}
+
+#[tokio::test]
+async fn the_real_agent_asks_again_after_429_529_and_500_and_succeeds() {
+    for status in [429, 500, 529] {
+        let text = format!(
+            "version: 1\nturns:\n  - tool: {{name: Bash, input: {{command: 'true', description: Nothing}}}}\n    fail: {{status: {status}, retry_after: 0}}\n  - text: all done\n    fail: {{status: {status}, calls: 2}}\n"
+        );
+        let (events, code) = plays(&text, "10").await;
+        let result = result(&events);
+        assert_eq!((code, &result["is_error"]), (Some(0), &Value::Bool(false)), "{status}: {events:#?}");
+        assert_eq!(result["result"], "all done");
+    }
+}
+
+#[tokio::test]
+async fn the_real_agent_stops_with_the_providers_words_when_they_never_end() {
+    for (status, attempts) in [(400, "10"), (401, "10"), (403, "10"), (529, "1")] {
+        let text = format!(
+            "version: 1\nturns:\n  - text: never\n    fail: {{status: {status}, message: a word of the provider, calls: 1000}}\n"
+        );
+        let (events, code) = plays(&text, attempts).await;
+        let result = result(&events);
+        assert_eq!((code, &result["is_error"]), (Some(1), &Value::Bool(true)), "{status}: {events:#?}");
+        assert!(result["result"].as_str().unwrap().contains("a word of the provider"), "{result}");
+    }
+}
+
+/// Longer than what comes before each break below.
+const LONG: &str = "All of this is done at last, and there is more to say of it: it went over the wire piece by piece, \
+    one after another, up to the end of this text, which is far from its beginning, so that it can be broken in its middle.";
+
+#[tokio::test]
+async fn the_real_agent_gets_over_a_stream_that_breaks_off_or_errs_once() {
+    for fault in [
+        "cut: {after_events: 0}",
+        "cut: {after_events: 6}",
+        "cut: {after_bytes: 700}",
+        "error_event: {type: overloaded_error, message: full, after_events: 6}",
+        "error_event: {type: api_error, message: odd}",
+    ] {
+        let text = format!("version: 1\nturns:\n  - text: '{LONG}'\n    {fault}\n");
+        let (events, code) = plays(&text, "10").await;
+        let result = result(&events);
+        assert_eq!((code, &result["is_error"]), (Some(0), &Value::Bool(false)), "{fault}: {events:#?}");
+        assert_eq!(result["result"], LONG, "{fault}");
+    }
+}
+
+#[tokio::test]
+async fn the_real_agent_keeps_what_came_whole_before_a_break_and_asks_for_the_rest() {
+    // The text is whole after eight events, the tool is not.
+    let text = "version: 1
+turns:
+  - text: I look.
+    tool: {name: Bash, input: {command: 'touch never', description: Never done}}
+    cut: {after_events: 6}
+  - text: This is the rest.
+";
+    let (events, code) = plays(text, "10").await;
+    let result = result(&events);
+    assert_eq!((code, &result["is_error"]), (Some(0), &Value::Bool(false)), "{events:#?}");
+    assert_eq!(result["result"], "This is the rest.");
+    let told = serde_json::to_string(&events).unwrap();
+    assert!(
+        told.contains("I look.") && told.contains("cut off mid-stream") && !told.contains("touch never"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn the_real_agent_stops_when_every_stream_breaks_off_or_errs() {
+    for (fault, words) in [
+        ("cut: {after_events: 6, calls: 1000}", "Connection to the API was lost"),
+        ("error_event: {type: overloaded_error, message: full, after_events: 6, calls: 1000}", "full"),
+    ] {
+        let text = format!("version: 1\nturns:\n  - text: '{LONG}'\n    {fault}\n");
+        let (events, code) = plays(&text, "1").await;
+        let result = result(&events);
+        assert_eq!((code, &result["is_error"]), (Some(1), &Value::Bool(true)), "{fault}: {events:#?}");
+        assert!(result["result"].as_str().unwrap().contains(words), "{fault}: {result}");
+    }
 }

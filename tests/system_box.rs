@@ -99,6 +99,22 @@ fn the_box_is_as_closed_as_it_says() {
         assert_eq!(binding["HostIp"], "127.0.0.1");
     }
     let keys = test.inspect("keys");
+    assert_eq!(keys["HostConfig"]["Memory"], 64 << 20, "the key service is small");
+    let settings = test.files().join("keys");
+    let mut volumes = 0;
+    for mount in keys["Mounts"].as_array().unwrap() {
+        let (kind, source, target) = (&mount["Type"], text(&mount["Source"]), text(&mount["Destination"]));
+        volumes += usize::from(kind == "volume");
+        let own = (kind == "volume" && target == "/keys") || kind == "tmpfs";
+        let read_only = mount["RW"] == false
+            && (target.starts_with("/run/secrets/")
+                || (target == "/etc/worca/keys" && source == settings.to_str().unwrap()));
+        assert!(own || read_only, "{mount}");
+    }
+    assert_eq!(volumes, 1, "the vault is its one volume");
+    for place in ["/etc/worca/keys/slots.yaml", "/run/secrets/vault_key", "/etc/worca/x"] {
+        assert_ne!(test.inside("keys", &format!("echo x >> {place}")).code, 0, "{place} can be written");
+    }
     assert!(keys["HostConfig"]["PortBindings"].as_object().is_none_or(serde_json::Map::is_empty));
     assert!(
         keys["NetworkSettings"]["Ports"]
@@ -112,6 +128,54 @@ fn the_box_is_as_closed_as_it_says() {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+#[test]
+fn a_slots_file_counts_after_the_next_up_and_its_keys_are_saved_and_rotated_from_outside() {
+    let test = TestBox::new();
+    test.up();
+    let first = test.container_id("keys");
+    let slots = test.files().join("keys/slots.yaml");
+    let text =
+        "version: 1\nslots:\n  gateway: {origin: 'https://gate.invalid', api: anthropic, auth: bearer}\n";
+    std::fs::write(&slots, text).unwrap();
+    test.container(&["up"]).ok();
+    assert_ne!(test.container_id("keys"), first, "the key service starts anew for its settings");
+    let save = ["login", "--api-key", "--slot", "gateway", "--person", "ada"];
+    test.container_with(&save, "key-of-a-gateway-EFGH\n").ok();
+    let listed = || test.container(&["login", "--list"]).ok();
+    assert!(
+        listed().contains("gateway") && listed().contains("ada") && listed().contains("EFGH"),
+        "{}",
+        listed()
+    );
+
+    let second = test.container_id("keys");
+    let file = test.files().join("secrets/vault_key");
+    let read = || std::fs::read_to_string(&file).unwrap();
+    let (before, list) = (read(), listed());
+    test.container(&["rotate"]).ok();
+    assert!(read().lines().count() == 1 && !read().contains(before.trim()), "the old key is in the file");
+    assert_eq!(listed(), list);
+    // Broken off before the vault was sealed anew: both keys stand in the file, and everything works.
+    worca::keys::vault::VaultKey::begin(&file).unwrap();
+    assert_eq!(listed(), list);
+    run("docker", ["restart", &second]).ok();
+    eventually("the key service is back", || {
+        let found = test.container(&["login", "--list"]);
+        (found.code == 0).then_some(()).ok_or(found.err)
+    });
+    test.container(&["rotate"]).ok();
+    assert_eq!((read().lines().count(), listed()), (1, list));
+    test.container(&["up"]).ok();
+    assert_eq!(test.container_id("keys"), second, "a rotated vault key is no reason to start anew");
+    // A broken file is told by the service that refuses it, and the one before it counts again.
+    std::fs::write(&slots, "version: 1\nslots: [").unwrap();
+    let broken = test.container(&["up", "--timeout", "20"]);
+    assert_ne!(broken.code, 0, "{}", broken.err);
+    std::fs::write(&slots, text).unwrap();
+    test.container(&["up"]).ok();
+    assert!(listed().contains("EFGH"));
 }
 
 #[test]

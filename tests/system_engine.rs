@@ -521,19 +521,19 @@ async fn c107_a_sign_in_saves_its_token_and_leaves_nothing_however_it_ends() {
         assert!(files.lock("login").is_err_and(|error| error.code() == "box-busy"));
     };
     let mut wrong = Prepared { code: Some("wrong"), shown: None, meanwhile: &during };
-    let error = login(&job, &mut wrong, std::future::pending()).await.unwrap_err();
+    let error = login(&job, "local", &mut wrong, std::future::pending()).await.unwrap_err();
     assert_eq!(error.sentence(), "Claude Code's token set-up says: OAuth error: Invalid code");
     left();
 
     let asked = tokio::sync::Notify::new();
     let interrupt = || asked.notify_one();
     let mut nobody = Prepared { code: None, shown: None, meanwhile: &interrupt };
-    let error = login(&job, &mut nobody, asked.notified()).await.unwrap_err();
+    let error = login(&job, "local", &mut nobody, asked.notified()).await.unwrap_err();
     assert_eq!(error.code(), "login-given-up");
     left();
 
     let mut right = Prepared { code: Some("right"), shown: None, meanwhile: &|| {} };
-    login(&job, &mut right, std::future::pending()).await.unwrap();
+    login(&job, "local", &mut right, std::future::pending()).await.unwrap();
     assert_eq!(right.shown.as_deref(), Some("https://sign-in.example/authorize?size=60x500"));
     left();
     let listed = test.container(&["login", "--list", "--json"]).ok();

@@ -45,6 +45,8 @@ pub struct Seen {
     pub first: Vec<u64>,
     /// How long the loop took.
     pub took: Duration,
+    /// All answers, also those that are not counted.
+    pub asked: usize,
     /// Answers that were not 200, and connections that broke.
     pub failed: usize,
     /// What the first of them was.
@@ -77,6 +79,7 @@ pub async fn run(target: &Target, request: &[u8], connections: usize, time: Dura
         let seen = seen.unwrap();
         all.whole.extend(seen.whole);
         all.first.extend(seen.first);
+        all.asked += seen.asked;
         all.failed += seen.failed;
         all.failure = all.failure.or(seen.failure);
     }
@@ -103,6 +106,7 @@ async fn connection(target: &Target, request: &[u8], warm: Instant, end: Instant
         match one.await {
             Ok((began, first, whole, open)) => {
                 line = open;
+                seen.asked += 1;
                 if began >= warm && began + whole < end {
                     seen.first.push(u64::try_from(first.as_nanos()).unwrap());
                     seen.whole.push(u64::try_from(whole.as_nanos()).unwrap());

@@ -1,7 +1,8 @@
 //! The key service beside nginx and LiteLLM, in front of one upstream, in one run: prints a table, and ends with 1 when
-//! an aim is missed. `scripts/bench keys` calls it.
+//! an aim is missed. Also how long a pass outlives its agent. `scripts/bench keys` and `scripts/bench passes` call it.
 //!
 //!     keys WORCA NGINX LITELLM [SECONDS] [ROUNDS]
+//!     keys passes WORCA [ENDS]
 //!     keys upstream
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a measurement that cannot be made ends")]
@@ -11,6 +12,8 @@
 mod load;
 #[cfg(target_os = "linux")]
 mod measure;
+#[cfg(target_os = "linux")]
+mod passes;
 #[cfg(target_os = "linux")]
 mod peers;
 mod upstream;
@@ -27,6 +30,7 @@ fn main() -> std::process::ExitCode {
     let number = |index: usize, default: f64| words.get(index).map_or(default, |word| word.parse().unwrap());
     match *words.as_slice() {
         ["upstream"] => runtime.block_on(upstream::serve()).map(|()| true),
+        ["passes", worca, ..] => Ok(passes::all(worca.as_ref(), number(2, 200.0) as usize)),
         [worca, nginx, litellm, ..] => Ok(runtime.block_on(measure::all(
             worca.as_ref(),
             nginx.as_ref(),

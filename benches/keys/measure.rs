@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use worca::keys::client::Minted;
 
-use crate::load::{self, Line, Target, share};
+use crate::load::{self, Line, share};
 use crate::peers::{self, Peer};
 use crate::upstream::{HOLD, PAUSE};
 
@@ -30,6 +30,8 @@ struct Cell {
     p99: f64,
     first: f64,
     first_p99: f64,
+    /// Processor time for one request, in microseconds.
+    work: f64,
 }
 
 /// An aim, whether it is met, and what was seen.
@@ -143,14 +145,16 @@ async fn round(
     let mut seen: Vec<Vec<Cell>> = vec![Vec::new(); peers.len()];
     for _ in 0..rounds {
         for (peer, seen) in peers.iter().zip(&mut seen) {
-            seen.push(one(&peer.target, stream, text, concurrency, time).await);
+            seen.push(one(peer, stream, text, concurrency, time).await);
         }
     }
     seen.into_iter().map(|cells| middle(&cells)).collect()
 }
 
-async fn one(target: &Target, stream: bool, text: &str, concurrency: usize, time: Duration) -> Cell {
+async fn one(peer: &Peer, stream: bool, text: &str, concurrency: usize, time: Duration) -> Cell {
+    let (target, before) = (&peer.target, peer.worked());
     let seen = load::run(target, &target.request(stream, text), concurrency, time).await;
+    let worked = peer.worked().saturating_sub(before);
     let failure = seen.failure.as_deref().unwrap_or_default();
     assert!(seen.failed == 0 && !seen.whole.is_empty(), "{target:?}: {} failed: {failure}", seen.failed);
     Cell {
@@ -159,6 +163,7 @@ async fn one(target: &Target, stream: bool, text: &str, concurrency: usize, time
         p99: share(&seen.whole, 0.99),
         first: share(&seen.first, 0.5),
         first_p99: share(&seen.first, 0.99),
+        work: worked.as_secs_f64() * 1e6 / seen.asked as f64,
     }
 }
 
@@ -174,6 +179,7 @@ fn middle(cells: &[Cell]) -> Cell {
         p99: of(|cell| cell.p99),
         first: of(|cell| cell.first),
         first_p99: of(|cell| cell.first_p99),
+        work: of(|cell| cell.work),
     }
 }
 
@@ -191,9 +197,9 @@ async fn with_streams(peer: &Peer) -> f64 {
 
 fn print(cells: &[(bool, usize, Vec<Cell>)], first: &[Cell], memory: &[(usize, f64)]) {
     println!(
-        "| | at a time | | requests/s | median ms | p99 ms | added median | added p99 | × nginx | × LiteLLM |"
+        "| | at a time | | requests/s | median ms | p99 ms | added median | added p99 | processor µs | × nginx | × LiteLLM |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for (stream, concurrency, cells) in cells {
         let kind = if *stream { "SSE" } else { "JSON" };
         let Some(direct) = cells.get(DIRECT) else { continue };
@@ -207,13 +213,14 @@ fn print(cells: &[(bool, usize, Vec<Cell>)], first: &[Cell], memory: &[(usize, f
                 _ => format!("{:.2}", value - without),
             };
             println!(
-                "| {kind} | {concurrency} | {} | {:.0} | {:.2} | {:.2} | {} | {} | {} | {} |",
+                "| {kind} | {concurrency} | {} | {:.0} | {:.2} | {:.2} | {} | {} | {:.0} | {} | {} |",
                 NAMES.get(which).unwrap_or(&""),
                 cell.per_second,
                 cell.median,
                 cell.p99,
                 more(cell.median, direct.median),
                 more(cell.p99, direct.p99),
+                cell.work,
                 ratio(NGINX),
                 ratio(LITELLM)
             );

@@ -13,7 +13,8 @@ use worca::secret::Secret;
 
 use crate::load::Target;
 
-const CONTROL: &str = "control-secret-of-the-measurement-0123456789";
+/// The control secret of the key service that is measured.
+pub const CONTROL: &str = "control-secret-of-the-measurement-0123456789";
 /// LiteLLM takes most of a minute on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -54,11 +55,25 @@ impl Peer {
         }
     }
 
+    /// How long it and its children have worked so far.
+    pub fn worked(&self) -> Duration {
+        family(self.child.id()).into_iter().filter_map(worked).sum()
+    }
+
     /// The memory that it and its children hold, in MB.
     pub fn resident(&self) -> f64 {
         let kilobytes: u64 = family(self.child.id()).into_iter().filter_map(|id| field(id, "VmRSS:")).sum();
         kilobytes as f64 / 1024.0
     }
+}
+
+/// How long a process has worked so far.
+fn worked(id: u32) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name before it may hold blanks.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11);
+    let ticks: u64 = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
+    Some(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
 }
 
 impl Drop for Peer {

@@ -140,23 +140,23 @@ pub async fn run(args: BudgetsArgs) -> Result<Exit, Failure> {
             let set = budgets.iter().find(|budget| budget.scope == scope && budget.of == of);
             let spent = set.map(|set| Amount::of(set.limit.unit, set.spent));
             let spent = spent.map(|spent| format!("; {spent} of it is spent")).unwrap_or_default();
-            note(&format!("the {} of {of} is {amount}{spent}", name(scope)));
+            note(&format!("{} is {amount}{spent}", name(scope, &of)));
         }
         Command::Remove { period, of, core } => {
             let (scope, of) = of.scope(period)?;
             core.connect()?.remove_budget(scope, &of).await?;
-            note(&format!("the {} of {of} is gone", name(scope)));
+            note(&format!("{} is gone", name(scope, &of)));
         }
     }
     Ok(Exit::Done)
 }
 
 /// What a budget is called.
-fn name(scope: BudgetScope) -> &'static str {
+fn name(scope: BudgetScope, of: &str) -> String {
     match scope {
-        BudgetScope::PersonDay => "day's budget",
-        BudgetScope::PersonMonth => "month's budget",
-        BudgetScope::SlotMonth => "month's budget of slot",
+        BudgetScope::PersonDay => format!("the day's budget of {of}"),
+        BudgetScope::PersonMonth => format!("the month's budget of {of}"),
+        BudgetScope::SlotMonth => format!("the month's budget of slot {of}"),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::ids::PersonId;
 use crate::keys::credential::{self, CheckCredentialError, Kind};
 use crate::keys::serve::{Limits, ServeError, Service, Settings};
 use crate::keys::slot::{Origin, Slot, SlotName, Slots};
-use crate::keys::vault::{Vault, VaultKey};
+use crate::keys::vault::{self, Vault, VaultKey};
 use crate::secret::Secret;
 
 /// Serve model keys to agents as short-lived passes, and save the keys
@@ -42,6 +42,11 @@ enum KeysCommand {
     /// Remove a saved key
     #[command(after_help = "Example:\n  worca keys remove anthropic --vault-key-file vault_key")]
     Remove(RemoveArgs),
+    /// Change the vault key, and seal everything that is saved with the new one
+    ///
+    /// A service that runs goes on without a pause. Killed at any moment, it loses nothing: call it again.
+    #[command(after_help = "Example:\n  worca keys rotate --vault-key-file vault_key")]
+    Rotate(RotateArgs),
 }
 
 #[derive(Debug, Args)]
@@ -66,9 +71,20 @@ impl VaultArgs {
     }
 }
 
+/// Where the box mounts what its owner has written for the key service.
+const SETTINGS: &str = "/etc/worca/keys";
+
+/// The file that was named, else the one of this name in the settings of the box, where it is there. A variable that is
+/// set to nothing is not set.
+fn settings_file(named: Option<&Path>, name: &str) -> Option<PathBuf> {
+    let usual = || Some(Path::new(SETTINGS).join(name)).filter(|file| file.is_file());
+    named.filter(|file| !file.as_os_str().is_empty()).map(Path::to_owned).or_else(usual)
+}
+
 #[derive(Debug, Args)]
 struct SlotArgs {
     /// The slots file: where slots go that are not built in, and other places for those that are
+    /// [default: /etc/worca/keys/slots.yaml, where it is there]
     #[arg(long = "slots", value_name = "FILE", env = "WORCA_SLOTS_FILE")]
     slots_file: Option<PathBuf>,
     /// Where the `anthropic` slot goes, whatever the slots file says [default: https://api.anthropic.com]
@@ -80,16 +96,15 @@ struct SlotArgs {
 }
 
 impl SlotArgs {
-    /// A variable that is set to nothing is not set.
-    fn file(&self) -> Option<&Path> {
-        self.slots_file.as_deref().filter(|file| !file.as_os_str().is_empty())
+    fn file(&self) -> Option<PathBuf> {
+        settings_file(self.slots_file.as_deref(), "slots.yaml")
     }
     fn anthropic(&self) -> Result<Option<Origin>, Failure> {
         let origin = self.anthropic_origin.as_deref().filter(|origin| !origin.is_empty());
         Ok(origin.map(|origin| Origin::parse(origin, self.dangerously_plain_origin)).transpose()?)
     }
     fn read(&self) -> Result<Slots, Failure> {
-        Ok(Slots::read(self.file(), self.anthropic()?)?)
+        Ok(Slots::read(self.file().as_deref(), self.anthropic()?)?)
     }
 }
 
@@ -128,6 +143,12 @@ struct PutArgs {
 
 #[derive(Debug, Args)]
 struct ListArgs {
+    /// Only of this slot
+    #[arg(long, value_name = "SLOT")]
+    slot: Option<SlotName>,
+    /// Only of this person
+    #[arg(long, value_name = "PERSON")]
+    person: Option<PersonId>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -142,6 +163,15 @@ struct RemoveArgs {
     /// Whose key
     #[arg(long, value_name = "PERSON", default_value = "local")]
     person: PersonId,
+    #[command(flatten)]
+    vault: VaultArgs,
+}
+
+#[derive(Debug, Args)]
+struct RotateArgs {
+    /// Only seal anew: whoever holds the key's file has written both keys into it
+    #[arg(long, hide = true)]
+    seal_only: bool,
     #[command(flatten)]
     vault: VaultArgs,
 }
@@ -198,6 +228,7 @@ pub async fn run(args: KeysArgs) -> Result<Exit, Failure> {
         KeysCommand::Put(args) => put(&args),
         KeysCommand::List(args) => list(&args),
         KeysCommand::Remove(args) => remove(&args),
+        KeysCommand::Rotate(args) => rotate(&args),
     }
 }
 
@@ -205,12 +236,11 @@ async fn serve(args: ServeArgs) -> Result<Exit, Failure> {
     let settings = Settings {
         listen: args.listen,
         data: args.vault.folder()?,
-        slots_file: args.slots.file().map(Path::to_owned),
+        slots_file: args.slots.file(),
         anthropic: args.slots.anthropic()?,
         control_file: args.control_file,
         vault_key_file: args.vault.vault_key_file,
-        // A variable that is set to nothing is not set.
-        prices: args.prices.filter(|file| !file.as_os_str().is_empty()),
+        prices: settings_file(args.prices.as_deref(), "prices.yaml"),
         limits: Limits::default(),
     };
     // Before anything is read, so that an early signal ends it in order too.
@@ -293,7 +323,11 @@ fn no_such_slot(slot: &SlotName, slots: &Slots) -> KeysCommandError {
 }
 
 fn list(args: &ListArgs) -> Result<Exit, Failure> {
-    let listed = args.vault.open()?.list()?;
+    let mut listed = args.vault.open()?.list()?;
+    listed.retain(|key| {
+        args.slot.as_ref().is_none_or(|slot| slot.as_str() == key.slot)
+            && args.person.as_ref().is_none_or(|person| person.as_str() == key.person)
+    });
     let mut text = String::new();
     if args.json {
         text = serde_json::json!({ "version": 1, "keys": listed }).to_string();
@@ -322,5 +356,16 @@ fn remove(args: &RemoveArgs) -> Result<Exit, Failure> {
         return Err(KeysCommandError::NothingSaved(args.slot.clone(), args.person.clone()).into());
     }
     note(&format!("removed: slot {}{}", args.slot, of(&args.person)));
+    Ok(Exit::Done)
+}
+
+fn rotate(args: &RotateArgs) -> Result<Exit, Failure> {
+    crate::keys::harden().map_err(ServeError::Harden)?;
+    let done = vault::rotate(&args.vault.folder()?, &args.vault.vault_key_file, !args.seal_only)?;
+    let keys = match done.keys {
+        1 => "1 saved key is".to_owned(),
+        many => format!("{many} saved keys are"),
+    };
+    note(&format!("rotated: {keys} sealed with a new vault key"));
     Ok(Exit::Done)
 }

@@ -11,6 +11,7 @@ pub mod health;
 pub mod hook;
 pub mod interrupt;
 pub mod keys;
+mod log;
 pub mod money;
 pub mod progress;
 pub mod resume;
@@ -26,11 +27,9 @@ pub mod table;
 pub mod text;
 
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
 
 use crate::failure::{Exit, Explain, Failure};
 
@@ -92,6 +91,11 @@ impl Cli {
             Command::Keys(_) => tokio::runtime::Builder::new_current_thread(),
             _ => tokio::runtime::Builder::new_multi_thread(),
         }
+    }
+
+    /// Starts the log; what is returned is kept until the end.
+    pub fn log(&self) -> impl Sized + use<> {
+        log::start(self.verbose, matches!(self.command, Command::Keys(_)))
     }
 
     /// Does what the command line says.
@@ -163,22 +167,6 @@ pub fn early(arguments: &[OsString]) -> Option<ExitCode> {
         "hook" => Some(hook::run(rest)),
         _ => None,
     }
-}
-
-/// Log lines go to standard error. `WORCA_LOG` chooses them in the words of tracing's `EnvFilter`; without it a
-/// serving role says what it does and an ordinary command only what is wrong.
-pub fn init_log(verbose: bool) {
-    let chosen = std::env::var("WORCA_LOG").ok().filter(|words| !words.is_empty());
-    let words = chosen.unwrap_or_else(|| if verbose { "worca=debug" } else { "worca=info" }.to_owned());
-    let filter = EnvFilter::try_new(&words).unwrap_or_else(|_| EnvFilter::new("worca=info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        // Else a line that cannot be written is reported on the same closed pipe, with a panic.
-        .log_internal_errors(false)
-        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
-        .with_target(false)
-        .init();
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! `worca runs`: the newest runs, as a table that fits the terminal.
 
-use std::fmt::Write as _;
-
-use console::{Alignment, measure_text_width, pad_str, truncate_str};
-
+use crate::amount::Amount;
 use crate::cli::client::CoreArgs;
+use crate::cli::table::{self, Column};
 use crate::cli::text::{Output, age, dollars, note, one_line, print, print_json};
 use crate::clock::Millis;
 use crate::failure::{Exit, Failure};
@@ -12,8 +10,8 @@ use crate::server::wire::RunLine;
 
 /// The width when standard output is no terminal.
 const WIDE: usize = 120;
-/// Below this many columns only id, status and title are shown.
-const NARROW: usize = 72;
+/// The least that is shown of a title before other columns go.
+const TITLE: usize = 20;
 
 /// List the newest runs
 #[derive(Debug, clap::Args)]
@@ -46,42 +44,33 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The table. The title takes what the other columns leave.
+/// The table. The title takes what the other columns leave. Budgets are shown where a run has one.
 pub fn table(runs: &[RunLine], output: Output, now: Millis) -> String {
-    let width = output.width.unwrap_or(WIDE);
-    let wide = width >= NARROW;
-    let mut text = String::new();
-    let row = |text: &mut String, cells: [&str; 5], status: Option<String>| {
-        let [id, word, when, cost, title] = cells;
-        // A coloured word is as long as the word: it is padded by what is seen.
-        let shown = status.unwrap_or_else(|| word.to_owned());
-        let mut line = format!(
-            "{}  {}  ",
-            pad_str(id, 11, Alignment::Left, None),
-            pad_str(&shown, 11, Alignment::Left, None)
-        );
-        if wide {
-            let when = pad_str(when, 6, Alignment::Right, None);
-            let cost = pad_str(cost, 9, Alignment::Right, None);
-            let _ = write!(line, "{when}  {cost}  ");
-        }
-        let left = width.saturating_sub(measure_text_width(&line)).max(8);
-        let _ = writeln!(text, "{}", format!("{line}{}", truncate_str(title, left, "…")).trim_end());
-    };
-    row(&mut text, ["RUN", "STATUS", "AGE", "COST", "TITLE"], None);
-    for run in runs {
-        let cost = run.cost_micros.map(dollars).unwrap_or_default();
-        let title = one_line(&run.title);
-        let when = age(Millis(run.created_at), now);
-        row(&mut text, [&run.id, run.status.as_str(), &when, &cost, &title], Some(output.status(run.status)));
+    let all = |of: &dyn Fn(&RunLine) -> String| runs.iter().map(of).collect::<Vec<_>>();
+    let mut columns = vec![
+        Column::names("RUN", all(&|run| one_line(&run.id))),
+        Column::names("STATUS", all(&|run| output.status(run.status))),
+        Column::numbers("AGE", all(&|run| age(Millis(run.created_at), now))).goes(1),
+        Column::numbers("COST", all(&|run| run.cost_micros.map(dollars).unwrap_or_default())).goes(3),
+    ];
+    if runs.iter().any(|run| run.budget.is_some()) {
+        let budget =
+            |run: &RunLine| run.budget.map(|limit| Amount::from(limit).to_string()).unwrap_or_default();
+        columns.push(Column::numbers("BUDGET", all(&budget)).goes(2));
     }
-    text
+    columns.push(Column::words("TITLE", all(&|run| one_line(&run.title))).cut_to(TITLE));
+    // A title has no end: in a pipe it is cut where a wide terminal would cut it.
+    table::table(columns, Some(output.width.unwrap_or(WIDE)))
 }
 
 #[cfg(test)]
 mod tests {
+    use console::measure_text_width;
+
     use super::*;
+    use crate::amount::Unit;
     use crate::events::RunStatus;
+    use crate::server::wire::money::AmountAnswer;
 
     fn line(id: &str, status: RunStatus, title: &str) -> RunLine {
         RunLine {
@@ -115,10 +104,27 @@ mod tests {
             ),
         ];
         for width in [40, 80] {
-            let output = Output { terminal: true, colour: false, width: Some(width) };
-            let text = table(&runs, output, Millis(3_600_000));
+            let output = |colour| Output { terminal: true, colour, width: Some(width) };
+            let text = table(&runs, output(false), Millis(3_600_000));
             assert!(text.lines().all(|line| measure_text_width(line) <= width), "{text}");
+            let coloured = table(&runs, output(true), Millis(3_600_000));
+            assert_eq!(console::strip_ansi_codes(&coloured), text);
             insta::assert_snapshot!(format!("runs_in_{width}_columns"), text);
         }
+    }
+
+    #[test]
+    fn what_a_run_may_spend_stands_beside_what_it_cost_where_one_has_a_budget() {
+        let limit = AmountAnswer { value: 5_000_000, unit: Unit::UsdMicros };
+        let runs = [
+            RunLine { budget: Some(limit), ..line("r0123456789", RunStatus::Parked, "Add a search") },
+            line("r9876543210", RunStatus::Done, "Something else"),
+        ];
+        let piped = Output { terminal: false, colour: false, width: None };
+        let text = table(&runs, piped, Millis(60_000));
+        let wanted = "RUN          STATUS    AGE   COST  BUDGET  TITLE\n\
+                      r0123456789  parked  1 min  $0.12   $5.00  Add a search\n\
+                      r9876543210  done    1 min  $0.12          Something else\n";
+        assert_eq!(text, wanted);
     }
 }

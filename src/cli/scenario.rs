@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::failure::{Exit, Explain};
-use crate::runs::scenario::{MAX_SCENARIO, path_of};
+use crate::keys::slot::Choice;
+use crate::runs::scenario::MAX_SCENARIO;
 
 /// The scenario cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +47,9 @@ impl Explain for ScenarioError {
 /// # Errors
 /// When the model names a file that cannot be read, is no text, or is too large.
 pub async fn of_model(model: Option<String>) -> Result<(Option<String>, Option<String>), ScenarioError> {
-    let Some(path) = model.as_deref().and_then(path_of).map(str::to_owned) else {
+    // What is no model's name is core's to refuse.
+    let choice = Choice::for_model(model.as_deref()).ok();
+    let Some(path) = choice.and_then(|choice| choice.scenario_file().map(str::to_owned)) else {
         return Ok((model, None));
     };
     let read = path.clone();

@@ -18,16 +18,30 @@ pub struct Column {
     align: Alignment,
     /// Which goes first where there is no room; what has no rank stays.
     rank: Option<u8>,
+    /// How far it may be cut before other columns go, in columns of the terminal.
+    least: Option<usize>,
+    /// Whether it may be cut at all.
+    whole: bool,
 }
 
 impl Column {
     /// A column of words. It may be cut, and it stays.
     pub fn words(head: &'static str, cells: Vec<String>) -> Self {
-        Self { head, cells, align: Alignment::Left, rank: None }
+        Self { head, cells, align: Alignment::Left, rank: None, least: None, whole: false }
+    }
+    /// A column of words that are good for nothing in part. It is never cut, and it stays.
+    pub fn names(head: &'static str, cells: Vec<String>) -> Self {
+        Self { whole: true, ..Self::words(head, cells) }
     }
     /// A column of numbers. It is never cut, and it stays.
     pub fn numbers(head: &'static str, cells: Vec<String>) -> Self {
-        Self { head, cells, align: Alignment::Right, rank: None }
+        Self { align: Alignment::Right, ..Self::names(head, cells) }
+    }
+    /// The same column, which is cut down to this before other columns go.
+    #[must_use]
+    pub fn cut_to(mut self, least: usize) -> Self {
+        self.least = Some(least);
+        self
     }
     /// The same column, which goes before those of a higher rank and those that stay.
     #[must_use]
@@ -44,18 +58,18 @@ impl Column {
 
 /// The table, in at most `width` columns where that can be.
 pub fn table(mut columns: Vec<Column>, width: Option<usize>) -> String {
-    let whole = |widths: &[usize]| widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
-    let widths = |columns: &[Column]| columns.iter().map(Column::width).collect::<Vec<_>>();
-    let mut wide = widths(&columns);
+    let sum = |widths: &[usize]| widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
+    let mut wide: Vec<usize> = columns.iter().map(Column::width).collect();
     if let Some(width) = width {
-        while whole(&wide) > width {
+        let needed = |column: &Column| column.least.map_or(column.width(), |least| column.width().min(least));
+        while sum(&columns.iter().map(needed).collect::<Vec<_>>()) > width {
             let first = columns.iter().enumerate().filter_map(|(at, column)| Some((column.rank?, at))).min();
             let Some((_, at)) = first else { break };
             columns.remove(at);
-            wide = widths(&columns);
         }
-        while whole(&wide) > width {
-            let cut = columns.iter().zip(&mut wide).filter(|(column, _)| column.align == Alignment::Left);
+        wide = columns.iter().map(Column::width).collect();
+        while sum(&wide) > width {
+            let cut = columns.iter().zip(&mut wide).filter(|(column, _)| !column.whole);
             match cut.map(|(_, wide)| wide).max_by_key(|wide| **wide).filter(|wide| **wide > LEAST) {
                 Some(widest) => *widest -= 1,
                 None => break,
@@ -103,5 +117,10 @@ mod tests {
         assert_eq!(table(columns(), Some(20)), "MODEL           COST\nclaude-opus-…  $1.20\n漢字\n");
         assert_eq!(table(columns(), Some(1)), "MODEL    COST\nclaud…  $1.20\n漢字\n");
         assert_eq!(table(Vec::new(), Some(80)), "\n");
+        // What may be cut is cut before others go.
+        let mut columns = columns();
+        columns[0] = columns[0].clone().cut_to(10);
+        assert_eq!(table(columns.clone(), Some(24)).lines().next(), Some("MODEL       CALLS   COST"));
+        assert_eq!(table(columns, Some(23)).lines().next(), Some("MODEL              COST"));
     }
 }

@@ -155,6 +155,10 @@ impl BoxFiles {
     pub fn secrets(&self) -> PathBuf {
         self.folder.join("secrets")
     }
+    /// The folder with the settings of the key service: the person's own files, and none of them has to be there.
+    pub fn keys(&self) -> PathBuf {
+        self.folder.join("keys")
+    }
     /// What the box remembers.
     pub fn state(&self) -> PathBuf {
         self.folder.join("state.yaml")

@@ -77,6 +77,16 @@ pub fn stamp(path: &std::path::Path) -> String {
     format!("{modified}-{inode}-{}", found.len())
 }
 
+/// A text that changes when another file takes this one's place, and stays when this one is written in place: a process
+/// that reads it again by itself needs no new start for that.
+pub fn place(path: &std::path::Path) -> String {
+    #[cfg(unix)]
+    if let Ok(found) = path.metadata() {
+        return format!("in-place-{}", std::os::unix::fs::MetadataExt::ino(&found));
+    }
+    stamp(path)
+}
+
 #[cfg(unix)]
 fn protect(path: &std::path::Path, mode: u32) -> Result<(), FileError> {
     use std::os::unix::fs::PermissionsExt as _;

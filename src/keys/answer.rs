@@ -18,6 +18,9 @@ pub(super) enum CutError {
     /// More came than is taken.
     #[error("more came than is taken")]
     TooLarge,
+    /// A scenario says so.
+    #[error("the scenario breaks off here")]
+    Scripted,
     /// The call is not made.
     #[error("the call is not made")]
     Denied,

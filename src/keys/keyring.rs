@@ -144,7 +144,7 @@ impl Keyring {
             .tasks
             .spawn_blocking(move || vault.lock().unwrap_or_else(PoisonError::into_inner).get(&name, &whose));
         // A panic in there is a fault of this program; the slot is then as good as damaged.
-        let damaged = || VaultError::Damaged { slot: slot.name.clone(), person: person.clone() };
+        let damaged = || VaultError::Damaged { slot: slot.name.to_string(), person: person.to_string() };
         let found = match read.await.unwrap_or_else(|_| Err(damaged()))? {
             Some(saved) => Some(Arc::new(Credential::new(saved, slot.auth).ok_or_else(damaged)?)),
             None => None,

@@ -28,4 +28,4 @@ pub mod wire;
 
 pub use books::BooksError;
 pub use harden::harden;
-pub use rehearsal::scenario_names;
+pub use rehearsal::{check_scenario, scenario_names};

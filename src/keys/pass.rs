@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ids::{PassId, PersonId, RunId, SpawnId, StepName};
 use crate::keys::answer;
+use crate::keys::rehearsal::{Attempts, Script};
 use crate::keys::slot::SlotName;
-use crate::keys::wire::{Amount, PassRefusal, RefusalKind, Scenario};
+use crate::keys::wire::{Amount, PassRefusal, RefusalKind};
 use crate::secret::Secret;
 
 /// How every pass begins.
@@ -43,7 +44,7 @@ pub struct Bond {
     /// The most that its run may spend, over all the run's passes.
     pub cap: Option<Amount>,
     /// What the rehearsal slot plays for it.
-    pub scenario: Option<Scenario>,
+    pub scenario: Option<Arc<Script>>,
     /// The address that asked for it, and the only one that it opens anything from.
     pub from: IpAddr,
 }
@@ -77,6 +78,8 @@ pub struct Live {
     pub bond: Bond,
     /// Cancelled at the moment when the pass dies; whatever it opened ends with it.
     pub ended: CancellationToken,
+    /// What went wrong so far as its scenario says.
+    pub(super) attempts: Attempts,
     refused: Mutex<Option<PassRefusal>>,
     /// One bit per cap that core has been warned of.
     warned: AtomicU8,
@@ -88,6 +91,7 @@ impl Live {
             id: PassId::random(),
             bond,
             ended: CancellationToken::new(),
+            attempts: Attempts::default(),
             refused: Mutex::default(),
             warned: AtomicU8::new(0),
         }

@@ -2,6 +2,7 @@
 //! printed, and it answers nobody before it is hardened.
 
 mod connection;
+mod gather;
 mod workers;
 
 use std::net::SocketAddr;

@@ -2,13 +2,18 @@
 //! request; what is shown of it is slot, person, kind, last four characters and dates.
 
 mod key;
+mod key_file;
+mod rotate;
 mod schema;
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-pub use key::{ReadVaultKeyError, VaultKey};
+pub use key_file::{ReadVaultKeyError, VaultKey, WriteVaultKeyError};
+pub use rotate::{RotateError, Rotated, rotate};
+
+use key::Key;
 
 use crate::failure::{Exit, Explain};
 use crate::ids::PersonId;
@@ -76,13 +81,16 @@ pub enum VaultError {
         /// Which.
         path: PathBuf,
     },
+    /// The vault key's file was read again and cannot be used.
+    #[error(transparent)]
+    Key(#[from] ReadVaultKeyError),
     /// A row does not open, though the key is right.
     #[error("the key that `{person}` saved for slot `{slot}` was changed or damaged in the vault")]
     Damaged {
         /// For which slot.
-        slot: SlotName,
+        slot: String,
         /// Whose.
-        person: PersonId,
+        person: String,
     },
     /// The cipher refused to seal.
     #[error("the key could not be sealed")]
@@ -96,6 +104,7 @@ impl Explain for VaultError {
             Self::Database { .. } => "vault-database",
             Self::Newer { .. } => "vault-newer",
             Self::WrongKey { .. } => "vault-key-wrong",
+            Self::Key(error) => error.code(),
             Self::Damaged { .. } => "vault-row-damaged",
             Self::Seal => "vault-seal",
         }
@@ -107,13 +116,15 @@ impl Explain for VaultError {
                 "put the old vault key back, or move `{}` away and save the keys again",
                 path.display()
             )),
-            Self::Damaged { .. } => Some("save the key again with `worca keys put`".into()),
+            Self::Key(error) => error.hint(),
+            Self::Damaged { .. } => Some("save the key again with `worca keys put`, or remove it".into()),
             Self::Folder { .. } | Self::Database { .. } | Self::Seal => None,
         }
     }
     fn exit(&self) -> Exit {
         match self {
             Self::Folder { .. } | Self::Newer { .. } | Self::WrongKey { .. } => Exit::Refused,
+            Self::Key(error) => error.exit(),
             Self::Database { .. } | Self::Damaged { .. } | Self::Seal => Exit::Failed,
         }
     }
@@ -123,7 +134,9 @@ impl Explain for VaultError {
 pub struct Vault {
     path: PathBuf,
     database: Connection,
-    key: VaultKey,
+    /// The key that seals it, as far as this process knows: another one may rotate it.
+    key: Key,
+    file: VaultKey,
 }
 
 impl std::fmt::Debug for Vault {
@@ -149,7 +162,8 @@ impl Address<'_> {
 }
 
 impl Vault {
-    /// Opens the vault in `folder`, making both when they are missing.
+    /// Opens the vault in `folder`, making both when they are missing. A rotation that was broken off after the vault was
+    /// sealed anew is finished, where the key's file can be written.
     ///
     /// # Errors
     /// When the folder cannot be used, or the vault is newer, damaged or sealed with another key. Such a vault
@@ -157,8 +171,25 @@ impl Vault {
     pub fn open(folder: &Path, key: VaultKey) -> Result<Self, VaultError> {
         let path = folder.join(FILE);
         prepare(folder, &path).map_err(|cause| VaultError::Folder { path: folder.to_owned(), cause })?;
-        let database = schema::open(&path, &key)?;
-        Ok(Self { path, database, key })
+        let mut file = key;
+        let (database, sealed) = schema::open(&path, &file)?;
+        let last = file.next();
+        let key = file.take(&sealed).ok_or_else(|| VaultError::WrongKey { path: path.clone() })?;
+        if last == Some(sealed) {
+            // In the box the file is the host's to write, and until then its second line is the one that counts.
+            let _ = VaultKey::finish(file.path());
+        }
+        Ok(Self { path, database, key, file })
+    }
+
+    /// Takes up the key with this fingerprint, when it is not the one that is known: the vault was rotated.
+    fn follow(&mut self, fingerprint: &[u8]) -> Result<(), VaultError> {
+        if self.key.fingerprint() == fingerprint {
+            return Ok(());
+        }
+        let mut file = self.file.read_again()?;
+        self.key = file.take(fingerprint).ok_or_else(|| VaultError::WrongKey { path: self.path.clone() })?;
+        Ok(())
     }
 
     /// Saves a person's credential for requests to `endpoint`, in place of the one that was there.
@@ -176,28 +207,53 @@ impl Vault {
         let origin = endpoint.to_string();
         let address =
             Address { slot: slot.as_str(), person: person.as_str(), kind: kind.as_str(), origin: &origin };
-        let (nonce, sealed) =
-            self.key.seal(&address.bound(), secret.expose().as_bytes()).ok_or(VaultError::Seal)?;
+        let failed = self.failed("written");
+        // Follows a rotation before it seals, and not again: none can come once the transaction has begun.
+        loop {
+            let (id, fingerprint) = self.standing()?;
+            self.follow(&fingerprint)?;
+            let change =
+                self.database.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
+            let same = change
+                .query_row("SELECT 1 FROM vault_key WHERE id = ?1", [id], |_| Ok(()))
+                .optional()
+                .map_err(&failed)?;
+            if same.is_none() {
+                continue;
+            }
+            let bound = address.bound();
+            let (nonce, sealed) =
+                self.key.seal(&bound, secret.expose().as_bytes()).ok_or(VaultError::Seal)?;
+            change
+                .execute(
+                    "INSERT INTO credential (slot, person, kind, origin, vault_key, nonce, sealed, last_four, added)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+                     ON CONFLICT (slot, person) DO UPDATE SET kind = excluded.kind, origin = excluded.origin,
+                         vault_key = excluded.vault_key, nonce = excluded.nonce, sealed = excluded.sealed,
+                         last_four = excluded.last_four, added = excluded.added, last_used = NULL",
+                    params![
+                        address.slot,
+                        address.person,
+                        address.kind,
+                        address.origin,
+                        id,
+                        nonce.as_slice(),
+                        sealed,
+                        credential::last_four(secret),
+                        now()
+                    ],
+                )
+                .map_err(&failed)?;
+            return change.commit().map_err(&failed);
+        }
+    }
+
+    /// The key that seals the vault now: its number and its fingerprint.
+    fn standing(&self) -> Result<(i64, Vec<u8>), VaultError> {
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
         self.database
-            .execute(
-                "INSERT INTO credential (slot, person, kind, origin, vault_key, nonce, sealed, last_four, added)
-                 VALUES (?1, ?2, ?3, ?4, (SELECT id FROM vault_key), ?5, ?6, ?7, ?8)
-                 ON CONFLICT (slot, person) DO UPDATE SET kind = excluded.kind, origin = excluded.origin,
-                     vault_key = excluded.vault_key, nonce = excluded.nonce, sealed = excluded.sealed,
-                     last_four = excluded.last_four, added = excluded.added, last_used = NULL",
-                params![
-                    address.slot,
-                    address.person,
-                    address.kind,
-                    address.origin,
-                    nonce.as_slice(),
-                    sealed,
-                    credential::last_four(secret),
-                    now()
-                ],
-            )
-            .map_err(self.failed("written"))?;
-        Ok(())
+            .query_row("SELECT id, fingerprint FROM vault_key", [], read)
+            .map_err(self.failed("read"))
     }
 
     /// Removes a person's credential for a slot, and says whether there was one.
@@ -243,11 +299,13 @@ impl Vault {
     }
 
     /// A person's credential for a slot, opened. `None` when that person has none, whoever else does.
-    pub(super) fn get(&self, slot: &SlotName, person: &PersonId) -> Result<Option<Saved>, VaultError> {
+    pub(super) fn get(&mut self, slot: &SlotName, person: &PersonId) -> Result<Option<Saved>, VaultError> {
         let row = self
             .database
             .query_row(
-                "SELECT kind, origin, nonce, sealed FROM credential WHERE slot = ?1 AND person = ?2",
+                "SELECT kind, origin, nonce, sealed, fingerprint
+                 FROM credential JOIN vault_key ON vault_key.id = credential.vault_key
+                 WHERE slot = ?1 AND person = ?2",
                 params![slot.as_str(), person.as_str()],
                 |row| {
                     Ok((
@@ -255,19 +313,23 @@ impl Vault {
                         row.get::<_, String>(1)?,
                         row.get::<_, Vec<u8>>(2)?,
                         row.get::<_, Vec<u8>>(3)?,
+                        row.get::<_, Vec<u8>>(4)?,
                     ))
                 },
             )
             .optional()
             .map_err(self.failed("read"))?;
-        let Some((kind, origin, nonce, sealed)) = row else { return Ok(None) };
+        let Some((kind, origin, nonce, sealed, fingerprint)) = row else { return Ok(None) };
+        self.follow(&fingerprint)?;
         let address = Address { slot: slot.as_str(), person: person.as_str(), kind: &kind, origin: &origin };
         let opened = || {
             let plain = self.key.open(&address.bound(), &nonce, &sealed)?;
-            let secret = Secret::new(String::from_utf8(plain).ok()?);
+            let secret = Secret::new(std::str::from_utf8(&plain).ok()?.to_owned());
             Some(Saved { kind: Kind::parse(&kind)?, endpoint: Endpoint::of_text(&origin)?, secret })
         };
-        opened().map(Some).ok_or_else(|| VaultError::Damaged { slot: slot.clone(), person: person.clone() })
+        opened()
+            .map(Some)
+            .ok_or_else(|| VaultError::Damaged { slot: slot.to_string(), person: person.to_string() })
     }
 
     /// Notes that a person's credential for a slot was used now.

@@ -50,7 +50,7 @@ impl Outcome {
         let (true, None, Some(said)) = (self.ran, self.cause, &self.failure) else { return self };
         let resume = format!("`worca resume {run}` goes on");
         let refused = closing.and_then(|closing| closing.refused.as_ref());
-        let (failure, waits) = match refused.map(|refused| (refused.kind, refused.message.as_str())) {
+        let (failure, waits) = match refused.map(|refused| (refused.kind, bare(&refused.message))) {
             Some((RefusalKind::Budget, why)) => (
                 format!("{why}; {resume} once there is more, with `--budget AMOUNT` for the run's own"),
                 true,
@@ -119,6 +119,11 @@ impl Outcome {
     }
 }
 
+/// The key service's sentence without the word by which an agent knows who says it.
+fn bare(message: &str) -> &str {
+    message.strip_prefix("worca: ").unwrap_or(message)
+}
+
 /// An error and its causes as one sentence.
 fn sentence_of(error: &dyn Explain) -> String {
     let mut sentence = error.to_string();
@@ -159,7 +164,7 @@ mod tests {
     }
 
     fn refused(kind: RefusalKind) -> Closing {
-        let refused = PassRefusal { kind, message: "the sentence".into() };
+        let refused = PassRefusal { kind, message: "worca: the sentence".into() };
         Closing { refused: Some(refused), ..Closing::default() }
     }
 

@@ -11,33 +11,23 @@ use crate::keys::wire::Scenario;
 /// The largest text of a scenario, in bytes.
 pub const MAX_SCENARIO: usize = 64 * 1024;
 
-/// Whether a scenario's name is the path of a file.
-fn is_path(name: &str) -> bool {
-    name.starts_with("./") || name.starts_with("../") || name.starts_with('/')
-}
-
-/// The path of the scenario's file, where a model names one: `rehearsal/./name.yaml`.
-pub fn path_of(model: &str) -> Option<&str> {
-    model.strip_prefix("rehearsal/").filter(|name| is_path(name))
-}
-
 /// A text belongs to a model that names a file, and only to that; a name must be a scenario that there is.
 pub(super) fn check(choice: &Choice, text: Option<&str>) -> Result<(), CreateRunError> {
     let refused = |why: &str| Err(CreateRunError::Scenario(why.to_owned()));
-    match (choice.scenario.as_deref(), text) {
-        (Some(name), Some(text)) if is_path(name) => {
-            if text.len() > MAX_SCENARIO {
-                return refused(&format!("it is larger than {} KiB", MAX_SCENARIO / 1024));
+    match (choice.scenario_file(), text) {
+        (Some(_), Some(text)) if text.len() > MAX_SCENARIO => {
+            refused(&format!("it is larger than {} KiB", MAX_SCENARIO / 1024))
+        }
+        (Some(_), Some(text)) => crate::keys::check_scenario(text).map_err(CreateRunError::Scenario),
+        (Some(name), None) => refused(&format!("the text of `{name}` did not come with it")),
+        (None, Some(_)) => refused("its text goes with a model such as `rehearsal/./name.yaml` alone"),
+        (None, None) => match choice.scenario.as_deref() {
+            Some(name) if !crate::keys::scenario_names().any(|known| known == name) => {
+                let known: Vec<_> = crate::keys::scenario_names().collect();
+                refused(&format!("there is no scenario `{name}`; there are {}", known.join(", ")))
             }
-            Ok(())
-        }
-        (Some(name), None) if is_path(name) => refused(&format!("the text of `{name}` did not come with it")),
-        (_, Some(_)) => refused("its text goes with a model such as `rehearsal/./name.yaml` alone"),
-        (Some(name), None) if !crate::keys::scenario_names().any(|known| known == name) => {
-            let known: Vec<_> = crate::keys::scenario_names().collect();
-            refused(&format!("there is no scenario `{name}`; there are {}", known.join(", ")))
-        }
-        (_, None) => Ok(()),
+            _ => Ok(()),
+        },
     }
 }
 
@@ -48,13 +38,11 @@ impl Inner {
 
     /// What the scripted model is to play; nothing for another model.
     pub(super) async fn scenario(&self, run: &RunId, choice: &Choice) -> std::io::Result<Option<Scenario>> {
-        match &choice.scenario {
-            Some(name) if is_path(name) => {
-                Ok(Some(Scenario::Text(tokio::fs::read_to_string(self.scenario_file(run)).await?)))
-            }
-            Some(name) => Ok(Some(Scenario::Named(name.clone()))),
-            None => Ok(None),
+        if choice.scenario_file().is_some() {
+            let text = tokio::fs::read_to_string(self.scenario_file(run)).await?;
+            return Ok(Some(Scenario::Text(text)));
         }
+        Ok(choice.scenario.clone().map(Scenario::Named))
     }
 }
 

@@ -7,8 +7,9 @@ use console::Term;
 
 use super::{print, say};
 use crate::container::verbs::Job;
-use crate::container::verbs::login::{self, Person};
+use crate::container::verbs::login::{self, Owner, Person};
 use crate::failure::{Exit, Explain, Failure};
+use crate::ids::PersonId;
 use crate::keys::credential::{self, CheckCredentialError};
 use crate::keys::slot::SlotName;
 use crate::secret::Secret;
@@ -21,11 +22,19 @@ const KEY_BYTES: u64 = 16 * 1024;
 /// Without options it runs Claude Code's own token set-up: open the address, sign in, paste the code. The key service
 /// keeps the token; the box never sees it.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  worca container login\n  worca container login --api-key < key.txt")]
+#[command(
+    after_help = "Example:\n  worca container login\n  worca container login --api-key < key.txt\n  worca container login --api-key --slot openrouter --person ada < key.txt"
+)]
 pub(super) struct LoginArgs {
     /// Save an API key instead: asked for without echo, or read from standard input
     #[arg(long, conflicts_with_all = ["list", "remove"])]
     api_key: bool,
+    /// The slot that the API key is for [default: anthropic]
+    #[arg(long, value_name = "SLOT", requires = "api_key")]
+    slot: Option<SlotName>,
+    /// Whose key it is, or is removed: nobody else's agents use it
+    #[arg(long, value_name = "PERSON", default_value = "local", conflicts_with = "list")]
+    person: PersonId,
     /// List what is saved
     #[arg(long, conflicts_with = "remove")]
     list: bool,
@@ -34,7 +43,7 @@ pub(super) struct LoginArgs {
     json: bool,
     /// Remove what is saved for a slot
     #[arg(long, value_name = "SLOT")]
-    remove: Option<String>,
+    remove: Option<SlotName>,
 }
 
 /// The person cannot be asked.
@@ -80,18 +89,20 @@ pub(super) async fn run(job: &Job<'_>, args: LoginArgs) -> Result<Exit, Failure>
         return Ok(Exit::Done);
     }
     if let Some(slot) = &args.remove {
-        login::keys_command(job, &["remove", slot]).await?;
+        login::keys_command(job, &["remove", slot.as_str(), "--person", args.person.as_str()]).await?;
         say(&format!("what was saved for `{slot}` is gone"));
         return Ok(Exit::Done);
     }
     if args.api_key {
         let key = ask_key().await?;
-        credential::check(&key, &SlotName::anthropic(), None).map_err(|error| match error {
+        let slot = args.slot.unwrap_or_else(SlotName::anthropic);
+        credential::check(&key, &slot, None).map_err(|error| match error {
             // That error's own sentence is about an option that this command does not have.
             CheckCredentialError::Unknown => AskError::Unlike,
             error => AskError::NotOne(error),
         })?;
-        login::save_api_key(job, &key).await?;
+        let owner = Owner { slot: slot.as_str(), person: args.person.as_str() };
+        login::save_api_key(job, owner, &key).await?;
         say("the key is saved in the key service");
         return Ok(Exit::Done);
     }
@@ -100,7 +111,7 @@ pub(super) async fn run(job: &Job<'_>, args: LoginArgs) -> Result<Exit, Failure>
     }
     let _kept = Kept::take();
     say("starting Claude Code's token set-up");
-    login::login(job, &mut Here, told_to_stop()).await?;
+    login::login(job, args.person.as_str(), &mut Here, told_to_stop()).await?;
     say("you are signed in; the token is saved in the key service");
     Ok(Exit::Done)
 }

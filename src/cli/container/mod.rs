@@ -19,6 +19,7 @@ mod logs;
 mod open;
 mod progress;
 mod pull;
+mod rotate;
 mod run;
 mod shell;
 mod status;
@@ -51,6 +52,7 @@ enum Command {
     Logs(logs::LogsArgs),
     Shell(shell::ShellArgs),
     Login(login::LoginArgs),
+    Rotate(rotate::RotateArgs),
     Run(run::RunArgs),
     Pull(pull::PullArgs),
     Config(config::ConfigArgs),
@@ -137,6 +139,7 @@ async fn carry_out(args: ContainerArgs) -> Result<Exit, Failure> {
         Command::Logs(args) => logs::run(&job, args).await,
         Command::Shell(args) => shell::run(&job, args).await,
         Command::Login(args) => login::run(&job, args).await,
+        Command::Rotate(args) => rotate::run(&job, &args).await,
         Command::Run(args) => run::run(&job, args).await,
         Command::Pull(args) => pull::run(&job, args).await,
         Command::Config(args) => config::run(&job, &args),

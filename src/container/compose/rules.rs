@@ -18,7 +18,7 @@ mod sockets;
 #[cfg(test)]
 mod tests;
 
-pub use sockets::{Paths, names_engine_socket};
+pub use sockets::{Paths, SETTINGS, names_engine_socket};
 
 /// The service that runs agents.
 pub const CORE: &str = "core";

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::labels;
 use super::translate::{self, TranslateError};
-use crate::container::compose::model::{Condition, Project, Service};
+use crate::container::compose::model::{Condition, Mount, Project, Service};
 
 /// Everything of one project, in the order of starting.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ pub struct Origin {
     pub images: BTreeMap<String, String>,
     /// Image references whose image has a health check of its own.
     pub healthy_images: Vec<String>,
-    /// Secret key to a text that changes when the secret does, and is not the secret.
+    /// Secret key, or source of a bind mount, to a text that changes when what is in it does, and is not that.
     pub stamps: BTreeMap<String, String>,
 }
 
@@ -122,7 +122,12 @@ fn container(
     let endpoints = translate::endpoints(project, key, service);
     let mut body = translate::container(project, key, service)?;
     let image = origin.images.get(&service.image).cloned().unwrap_or_default();
-    let stamps: Vec<_> = service.secrets.iter().map(|grant| origin.stamps.get(&grant.source)).collect();
+    let stamps = service.secrets.iter().map(|grant| origin.stamps.get(&grant.source));
+    let sources = service.mounts.iter().filter_map(|mount| match mount {
+        Mount::Bind { source, .. } => origin.stamps.get(source.as_str()),
+        Mount::Volume { .. } | Mount::Tmpfs { .. } => None,
+    });
+    let stamps: Vec<_> = stamps.chain(sources.map(Some)).collect();
     let hash = digest(&(&body, &service.labels, &endpoints, &image, stamps));
     let depends: Vec<String> = service
         .depends_on

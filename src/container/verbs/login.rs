@@ -14,7 +14,7 @@ use crate::container::files::{self, FileError};
 use crate::failure::{Exit, Explain, Failure};
 use crate::secret::Secret;
 
-/// The slot that a sign-in and an API key are for.
+/// The slot that a sign-in is for, and an API key when no other is named.
 pub const SLOT: &str = "anthropic";
 /// Columns of the set-up's terminal: its address stands on one line then.
 const COLUMNS: NonZeroU16 = NonZeroU16::MIN.saturating_add(499);
@@ -109,13 +109,14 @@ impl Explain for LoginError {
     }
 }
 
-/// Signs in with a person. One at a time: another login on the same box is refused. When `stop` ends first, the
+/// Signs in with a person, for whoever `whose` names. One at a time: another login on the same box is refused. When `stop` ends first, the
 /// container and the address file are gone and nothing is saved.
 ///
 /// # Errors
 /// When the box is not up, another login runs, or the set-up or the key service fails.
 pub async fn login(
     job: &Job<'_>,
+    whose: &str,
     person: &mut impl Person,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Failure> {
@@ -131,7 +132,7 @@ pub async fn login(
     let token = engine.converse(&spec, stop, talk).await;
     let _ = std::fs::remove_file(&address_file);
     let token = token?.ok_or(LoginError::GivenUp)?;
-    save(&engine, &keys.name, SLOT, Some("subscription"), &token).await?;
+    save(&engine, &keys.name, Owner { slot: SLOT, person: whose }, Some("subscription"), &token).await?;
     Ok(())
 }
 
@@ -233,6 +234,15 @@ async fn settle(dialog: &mut Dialog, screen: &mut Screen) -> Result<bool, Engine
     }
 }
 
+/// Which key it is that is saved.
+#[derive(Debug, Clone, Copy)]
+pub struct Owner<'a> {
+    /// The slot that it is for.
+    pub slot: &'a str,
+    /// Whose it is.
+    pub person: &'a str,
+}
+
 /// Saves a key through the key service's own command, whose standard input is the only place that it is in.
 ///
 /// # Errors
@@ -240,11 +250,11 @@ async fn settle(dialog: &mut Dialog, screen: &mut Screen) -> Result<bool, Engine
 pub async fn save(
     engine: &Engine,
     keys: &str,
-    slot: &str,
+    owner: Owner<'_>,
     kind: Option<&str>,
     key: &Secret,
 ) -> Result<(), LoginError> {
-    let mut argv = vec!["worca", "keys", "put", slot];
+    let mut argv = vec!["worca", "keys", "put", owner.slot, "--person", owner.person];
     argv.extend(kind.into_iter().flat_map(|kind| ["--kind", kind]));
     let answer = engine.ask(keys, &argv, key.expose().as_bytes(), 64 * 1024, SAVE).await?;
     if answer.code == 0 { Ok(()) } else { Err(LoginError::NotSaved(words_of(&answer.err))) }
@@ -254,12 +264,12 @@ pub async fn save(
 ///
 /// # Errors
 /// When the box is not up, or the key service refuses the key.
-pub async fn save_api_key(job: &Job<'_>, key: &Secret) -> Result<(), Failure> {
+pub async fn save_api_key(job: &Job<'_>, owner: Owner<'_>, key: &Secret) -> Result<(), Failure> {
     let engine = job.connect().await?;
     let keys = job.running(&engine, KEYS).await?;
     let _held = tokio::task::block_in_place(|| job.files.lock("login"))?;
     // Without a kind the key service judges by the key itself, so what is none is refused.
-    Ok(save(&engine, &keys.name, SLOT, None, key).await?)
+    Ok(save(&engine, &keys.name, owner, None, key).await?)
 }
 
 /// Runs `worca keys` with `arguments` in the key service and gives what it prints.

@@ -19,6 +19,7 @@ pub mod link;
 pub mod login;
 pub mod prepare;
 pub mod pull;
+pub mod rotate;
 pub mod run;
 mod same_home;
 pub mod status;

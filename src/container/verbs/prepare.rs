@@ -143,6 +143,8 @@ pub fn prepare(
         .collect::<Result<Vec<_>, _>>()?;
     written |= files::write_text(&files.folder().join(write::COMPOSE_FILE), &write::compose(&name), false)?;
     written |= files::write_text(&files.folder().join(write::PROJECTS_FILE), &write::projects(&paths), true)?;
+    // Mounted whether anything is in it or not: an engine mounts nothing that is not there.
+    std::fs::create_dir_all(files.keys()).map_err(files::failed("make the folder", &files.keys()))?;
     let user = match user {
         Some(user) => user,
         None => user_in(&environment(job.host, files)?)?.unwrap_or(IMAGE_USER),

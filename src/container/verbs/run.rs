@@ -11,6 +11,7 @@ use crate::container::engine::Engine;
 use crate::container::engine::exec::Command;
 use crate::container::projects::{self, MountFolder};
 use crate::failure::{Exit, Explain, Failure};
+use crate::keys::slot::{Choice, SlotName};
 
 /// How long a task may be, in bytes; core takes no longer one.
 pub const TASK_BYTES: u64 = 512 * 1024;
@@ -21,7 +22,8 @@ const KILLED: i64 = 137;
 /// How long after that its container may take to be seen as ended.
 const ENDING: Duration = Duration::from_secs(2);
 /// Options of `worca run` that take a value, so that a value is never taken for an option.
-const WITH_VALUE: &[&str] = &["--model", "--guardrails", "--title", "--core-url", "--core-token-file"];
+const WITH_VALUE: &[&str] =
+    &["--guardrails", "--title", "--budget", "--only-model", "--core-url", "--core-token-file"];
 
 /// What follows `--` cannot be run in the box.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +46,14 @@ pub enum RunError {
         name: String,
         /// What is mounted.
         mounted: Vec<String>,
+    },
+    /// The scenario is not there, or the inside does not see it.
+    #[error("the scenario `{path}` is not in a folder that is mounted in the box `{name}`")]
+    Scenario {
+        /// As it was given.
+        path: String,
+        /// The box.
+        name: String,
     },
     /// The task cannot be read.
     #[error("the task cannot be read from `{from}`")]
@@ -70,6 +80,7 @@ impl Explain for RunError {
         match self {
             Self::NoProject { .. } => "project-missing",
             Self::Outside { .. } => "project-not-mounted",
+            Self::Scenario { .. } => "scenario",
             Self::Task { .. } => "task-unreadable",
             Self::TooLong => "task-too-long",
             Self::CoreEnded(_) => "core-ended",
@@ -88,6 +99,7 @@ impl Explain for RunError {
                 };
                 Some(format!("mount it with `worca container up{named} --project {path}` ({now})"))
             }
+            Self::Scenario { .. } => Some("put the file into a mounted project".into()),
             Self::Task { .. } => None,
             Self::TooLong => {
                 Some("put the long part into a file of the repository and name it in the task".into())
@@ -158,6 +170,14 @@ pub fn inside(name: &str, arguments: &[String], mounted: &[MountFolder]) -> Resu
                     read(Path::new(&text))?
                 });
             }
+            "--model" => {
+                let Some(model) = value() else {
+                    out.push(argument.clone());
+                    continue;
+                };
+                out.push("--model".into());
+                out.push(scenario(name, &model, mounted)?.unwrap_or(model));
+            }
             flag if WITH_VALUE.contains(&flag) => {
                 out.push(argument.clone());
                 if glued.is_none() {
@@ -180,6 +200,18 @@ fn project(name: &str, path: &Path, mounted: &[MountFolder]) -> Result<String, R
             name: name.to_owned(),
             mounted: mounted.iter().map(|folder| folder.as_str().to_owned()).collect(),
         }),
+    }
+}
+
+/// A model that names a scenario's file, with the file's canonical path, which is the same inside.
+fn scenario(name: &str, model: &str, mounted: &[MountFolder]) -> Result<Option<String>, RunError> {
+    let choice = Choice::for_model(Some(model)).ok();
+    let Some(path) = choice.as_ref().and_then(Choice::scenario_file) else { return Ok(None) };
+    let refused = || RunError::Scenario { path: path.to_owned(), name: name.to_owned() };
+    let real = std::fs::canonicalize(path).map_err(|_| refused())?;
+    match (projects::holder(&real, mounted), real.to_str()) {
+        (Some(_), Some(text)) => Ok(Some(format!("{}/{text}", SlotName::rehearsal()))),
+        _ => Err(refused()),
     }
 }
 
@@ -325,6 +357,32 @@ mod tests {
         .unwrap();
         assert_eq!(made.arguments, words(&["--project", &wanted, "--title", "--prompt"]));
         assert_eq!(made.task.unwrap(), b"from a file");
+    }
+
+    #[test]
+    fn a_scenario_of_ones_own_becomes_its_canonical_path_where_it_is_mounted() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().canonicalize().unwrap().join("p");
+        std::fs::create_dir(&project).unwrap();
+        for place in [project.join("x.yaml"), folder.path().join("out.yaml")] {
+            std::fs::write(place, "version: 1\n").unwrap();
+        }
+        let mounted = vec![MountFolder::known(project.display().to_string())];
+        let ask = |model: &str| {
+            inside("w", &words(&["--model", model, "--budget", "--file"]), &mounted)
+                .map(|made| made.arguments)
+        };
+        let given = format!("rehearsal/{}/../p/x.yaml", project.display());
+        let wanted = format!("rehearsal/{}/x.yaml", project.display());
+        assert_eq!(ask(&given).unwrap(), words(&["--model", &wanted, "--budget", "--file"]));
+        assert_eq!(
+            ask("rehearsal/slow").unwrap(),
+            words(&["--model", "rehearsal/slow", "--budget", "--file"])
+        );
+        for missing in ["out.yaml", "none.yaml"] {
+            let given = format!("rehearsal/{}/{missing}", folder.path().display());
+            assert!(matches!(ask(&given), Err(RunError::Scenario { .. })), "{missing}");
+        }
     }
 
     #[test]

@@ -9,8 +9,9 @@ use serde::Serialize;
 
 use super::link::{Link, link, tell_runs};
 use super::prepare::{self, Changes};
-use super::{CORE, Job, vault};
-use crate::container::compose::rules::Sealed;
+use super::{CORE, Job, KEYS, vault};
+use crate::container::compose::model::Mount;
+use crate::container::compose::rules::{SETTINGS, Sealed};
 use crate::container::engine::apply::ApplyError;
 use crate::container::engine::credentials::{credentials, helper_time};
 use crate::container::engine::found::{Found, Health, State};
@@ -263,8 +264,20 @@ pub(super) fn origin(job: &Job<'_>, project: &Sealed, images: &BTreeMap<String, 
     let files = job.files.compose_files();
     // The overlay is read through `extends`, so Compose does not count it as a file of its own.
     let files = files.iter().filter(|file| !file.ends_with("compose.projects.yaml"));
-    let stamps =
-        project.secrets.iter().map(|(key, secret)| (key.clone(), secrets::stamp(Path::new(&secret.file))));
+    let stamps = project.secrets.iter().map(|(key, secret)| {
+        let file = Path::new(&secret.file);
+        // The key service reads a rotated vault key by itself.
+        let stamp = if key == secrets::VAULT_KEY { secrets::place(file) } else { secrets::stamp(file) };
+        (key.clone(), stamp)
+    });
+    // It reads its settings when it starts, so a change of them is a new start.
+    let settings = project.services.get(KEYS).into_iter().flat_map(|keys| &keys.mounts);
+    let settings = settings.filter_map(|mount| match mount {
+        Mount::Bind { source, target, .. } if target == SETTINGS => {
+            Some((source.clone(), settings_stamp(source)))
+        }
+        Mount::Bind { .. } | Mount::Volume { .. } | Mount::Tmpfs { .. } => None,
+    });
     Origin {
         working_dir: text(job.files.folder()),
         config_files: files.map(|file| text(file)).collect(),
@@ -274,13 +287,16 @@ pub(super) fn origin(job: &Job<'_>, project: &Sealed, images: &BTreeMap<String, 
             .filter(|(_, info)| info.has_health)
             .map(|(reference, _)| reference.clone())
             .collect(),
-        stamps: stamps.collect(),
+        stamps: stamps.chain(settings).collect(),
     }
+}
+
+fn settings_stamp(folder: &str) -> String {
+    ["slots.yaml", "prices.yaml"].map(|file| secrets::stamp(&Path::new(folder).join(file))).join(" ")
 }
 
 /// An engine says of a missing source only that some mount is wrong, after it has made half of the container.
 fn check_sources(project: &Sealed) -> Result<(), UpError> {
-    use crate::container::compose::model::Mount;
     for mount in project.services.values().flat_map(|service| &service.mounts) {
         if let Mount::Bind { source, create_host_path: false, .. } = mount
             && !Path::new(source).exists()

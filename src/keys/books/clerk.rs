@@ -2,10 +2,9 @@
 //! share one transaction; until that is done they stand in the journal.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
@@ -21,14 +20,40 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 type Question = Box<dyn FnOnce(&mut Connection) + Send>;
 
-enum Order {
-    Book(Box<Booked>, Cell),
-    Ask(Question),
+/// What was brought to the thread and not yet taken by it.
+#[derive(Default)]
+struct Tray {
+    ended: Vec<(Box<Booked>, Cell)>,
+    questions: Vec<Question>,
+    /// Nothing comes any more.
+    closed: bool,
+    /// The thread is gone.
+    left: bool,
+}
+
+impl Tray {
+    fn is_empty(&self) -> bool {
+        self.ended.is_empty() && self.questions.is_empty()
+    }
+}
+
+/// Where it is brought. The thread is woken for the first call of a batch and for a question, not for every call: waking
+/// it costs more than a call does.
+#[derive(Default)]
+struct Inbox {
+    tray: Mutex<Tray>,
+    brought: Condvar,
+}
+
+impl Inbox {
+    fn tray(&self) -> MutexGuard<'_, Tray> {
+        self.tray.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The way to the thread. Dropping it lets the thread write what it has, and ends it.
 pub(super) struct Clerk {
-    orders: Option<Sender<Order>>,
+    inbox: Arc<Inbox>,
     thread: Option<JoinHandle<()>>,
     path: PathBuf,
 }
@@ -36,16 +61,25 @@ pub(super) struct Clerk {
 impl Clerk {
     /// Starts the thread.
     pub(super) fn start(path: PathBuf, database: Connection, journal: Arc<Journal>) -> std::io::Result<Self> {
-        let (orders, inbox) = channel();
-        let thread = std::thread::Builder::new()
-            .name("books".into())
-            .spawn(move || Desk { database, journal, waiting: Vec::new() }.work(&inbox))?;
-        Ok(Self { orders: Some(orders), thread: Some(thread), path })
+        let inbox = Arc::<Inbox>::default();
+        let desk = Desk { database, journal, waiting: Vec::new(), inbox: inbox.clone() };
+        let thread = std::thread::Builder::new().name("books".into()).spawn(move || desk.work())?;
+        Ok(Self { inbox, thread: Some(thread), path })
     }
 
     /// Books a call that has ended. It stands in the journal already, so nobody waits for this.
     pub(super) fn book(&self, call: Booked, cell: Cell) {
-        self.send(Order::Book(Box::new(call), cell));
+        let mut tray = self.inbox.tray();
+        if tray.left {
+            tracing::error!("the books are closed, and a call stays in the journal until the next start");
+            return;
+        }
+        let wake = tray.is_empty() || tray.ended.len() + 1 == TOGETHER;
+        tray.ended.push((Box::new(call), cell));
+        drop(tray);
+        if wake {
+            self.inbox.brought.notify_one();
+        }
     }
 
     /// Asks the database, after everything that was booked before.
@@ -54,10 +88,11 @@ impl Clerk {
         question: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, BooksError> {
         let (answer, answered) = tokio::sync::oneshot::channel();
-        self.send(Order::Ask(Box::new(move |database| {
+        let question: Question = Box::new(move |database| {
             // Whoever asked may be gone.
             let _ = answer.send(question(database));
-        })));
+        });
+        self.bring(question);
         let cause = match answered.await {
             Ok(Ok(found)) => return Ok(found),
             Ok(Err(cause)) => cause,
@@ -66,16 +101,21 @@ impl Clerk {
         Err(BooksError::Database { path: self.path.clone(), cause })
     }
 
-    fn send(&self, order: Order) {
-        if self.orders.as_ref().is_none_or(|orders| orders.send(order).is_err()) {
-            tracing::error!("the books are closed, and a call stays in the journal until the next start");
+    /// A question that nobody takes is dropped, which answers it.
+    fn bring(&self, question: Question) {
+        let mut tray = self.inbox.tray();
+        if !tray.left {
+            tray.questions.push(question);
         }
+        drop(tray);
+        self.inbox.brought.notify_one();
     }
 }
 
 impl Drop for Clerk {
     fn drop(&mut self) {
-        self.orders = None;
+        self.inbox.tray().closed = true;
+        self.inbox.brought.notify_one();
         if let Some(thread) = self.thread.take() {
             // A panic in there has been printed; what it had not written stands in the journal.
             let _ = thread.join();
@@ -87,46 +127,39 @@ struct Desk {
     database: Connection,
     journal: Arc<Journal>,
     waiting: Vec<(Box<Booked>, Cell)>,
+    inbox: Arc<Inbox>,
 }
 
 impl Desk {
-    fn work(mut self, inbox: &Receiver<Order>) {
-        let mut open = true;
-        while open {
-            let mut question = None;
-            // What could not be written is tried again after a pause.
-            let mut gathered = PAUSE;
-            if self.waiting.is_empty() {
-                gathered = GATHERED;
-                match inbox.recv() {
-                    Ok(order) => question = self.take(order),
-                    Err(_) => open = false,
-                }
-            }
-            let until = Instant::now() + gathered;
-            while open && question.is_none() && self.waiting.len() < TOGETHER {
-                match inbox.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                    Ok(order) => question = self.take(order),
-                    Err(RecvTimeoutError::Timeout) => break,
-                    Err(RecvTimeoutError::Disconnected) => open = false,
-                }
-            }
+    fn work(mut self) {
+        loop {
+            let (questions, closed) = self.take();
             self.write();
-            if let Some(question) = question {
+            for question in questions {
                 question(&mut self.database);
+            }
+            if closed {
+                return;
             }
         }
     }
 
-    /// A call waits for the others; a question is given back.
-    fn take(&mut self, order: Order) -> Option<Question> {
-        match order {
-            Order::Book(call, cell) => {
-                self.waiting.push((call, cell));
-                None
-            }
-            Order::Ask(question) => Some(question),
+    /// Takes what has been brought, once there is something, and some time for more.
+    fn take(&mut self) -> (Vec<Question>, bool) {
+        let Inbox { tray, brought } = &*self.inbox;
+        let mut tray = tray.lock().unwrap_or_else(PoisonError::into_inner);
+        // What could not be written is tried again after a pause.
+        let mut gathered = PAUSE;
+        if self.waiting.is_empty() {
+            gathered = GATHERED;
+            let nothing = |tray: &mut Tray| tray.is_empty() && !tray.closed;
+            tray = brought.wait_while(tray, nothing).unwrap_or_else(PoisonError::into_inner);
         }
+        let more = |tray: &mut Tray| tray.questions.is_empty() && !tray.closed && tray.ended.len() < TOGETHER;
+        let (mut tray, _) =
+            brought.wait_timeout_while(tray, gathered, more).unwrap_or_else(PoisonError::into_inner);
+        self.waiting.append(&mut tray.ended);
+        (std::mem::take(&mut tray.questions), tray.closed)
     }
 
     /// Writes what waits; what cannot be written goes on waiting, here and in the journal.
@@ -138,11 +171,18 @@ impl Desk {
             tracing::error!(%error, calls = self.waiting.len(), "the books could not be written; it is tried again");
             return;
         }
-        for (_, cell) in self.waiting.drain(..) {
-            if let Err(error) = self.journal.free(&cell) {
-                // It is read again at the next start, and found in the books.
-                tracing::error!(%error, "a place in the journal could not be freed");
-            }
+        if let Err(error) = self.journal.free(self.waiting.drain(..).map(|(_, cell)| cell)) {
+            // They are read again at the next start, and found in the books.
+            tracing::error!(%error, "places in the journal could not be freed");
         }
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        // Also after a panic: whoever asked is not kept waiting.
+        let mut tray = self.inbox.tray();
+        tray.left = true;
+        tray.questions.clear();
     }
 }

@@ -19,6 +19,8 @@ use crate::keys::meter::Counted;
 use crate::keys::slot::SlotName;
 
 const CELL: usize = 1024;
+/// Cells that are free.
+static BLANK: [u8; 32 * CELL] = [0; 32 * CELL];
 /// Where the two counts begin.
 const COUNTS: [usize; 2] = [768, 896];
 /// The numbers of a count, and its seal.
@@ -219,10 +221,17 @@ impl Journal {
         self.write(cell.place, at, &text)
     }
 
-    /// The call stands in the books: its cell may be used again.
-    pub(super) fn free(&self, cell: &Cell) -> std::io::Result<()> {
-        self.write(cell.place, 0, &[0; HEAD])?;
-        self.free_place(cell.place);
+    /// The calls stand in the books: their cells may be used again. Cells that lie side by side are one write.
+    pub(super) fn free(&self, cells: impl IntoIterator<Item = Cell>) -> std::io::Result<()> {
+        let mut places: Vec<u64> = cells.into_iter().map(|cell| cell.place).collect();
+        places.sort_unstable();
+        for beside in places.chunk_by(|one, next| one + 1 == *next) {
+            for some in beside.chunks(BLANK.len() / CELL) {
+                let first = some.first().copied().unwrap_or_default();
+                self.write(first, 0, BLANK.get(..some.len() * CELL).unwrap_or_default())?;
+                self.places.lock().unwrap_or_else(PoisonError::into_inner).free.extend(some);
+            }
+        }
         Ok(())
     }
 
@@ -335,7 +344,7 @@ mod tests {
         journal.note(&mut cells[1], 2, &done).unwrap();
         let named = Owner { answered: Some("model-1".into()), ..owners[0].clone() };
         journal.rename(&cells[0], &named).unwrap();
-        journal.free(&cells[2]).unwrap();
+        journal.free([cells.remove(2)]).unwrap();
         drop(journal);
 
         let (mut journal, found) = Journal::open(&path).unwrap();
@@ -354,9 +363,10 @@ mod tests {
         journal.note(&mut cell, 1, &state(2)).unwrap();
         journal.write(0, COUNTS[1] + 40, &[9; 8]).unwrap();
         assert_eq!(Journal::open(&path).unwrap().1[0].1, state(1));
-        journal.free(&cell).unwrap();
+        let place = cell.place;
+        journal.free([cell]).unwrap();
         let second = journal.begin(&owner(2), &state(0)).unwrap();
-        assert_eq!(second.place, cell.place);
+        assert_eq!(second.place, place);
         assert_eq!(Journal::open(&path).unwrap().1[0].1, state(0));
         // A beginning that was cut was never let through to a provider.
         journal.write(0, HEAD + 3, b"?").unwrap();

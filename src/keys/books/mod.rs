@@ -370,8 +370,11 @@ impl Call {
         if named.is_none() || named == self.owner.answered.as_deref() {
             return;
         }
+        let before = self.owner.model().to_owned();
         self.owner.answered = named.map(journal::short);
-        if let Some((cell, _)) = &self.open
+        // Most providers name the model as it was asked for: then the journal says it already.
+        if self.owner.model() != before
+            && let Some((cell, _)) = &self.open
             && let Err(error) = self.books.journal.rename(cell, &self.owner)
         {
             tracing::error!(%error, call = self.owner.number, "the model of a call could not be written down");

@@ -1,6 +1,7 @@
 //! Passes as core asks for them: given out, renewed, taken back, and whether a run could have them at all.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use hyper::{Response, StatusCode};
 
@@ -9,7 +10,7 @@ use crate::ids::PassId;
 use crate::keys::answer::{self, Reply};
 use crate::keys::keyring::NotReady;
 use crate::keys::pass::Bond;
-use crate::keys::rehearsal;
+use crate::keys::rehearsal::{self, Script};
 use crate::keys::serve::Shared;
 use crate::keys::slot::{Slot, SlotName, Upstream};
 use crate::keys::wire::{
@@ -52,7 +53,7 @@ async fn give(shared: &Shared, wanted: MintRequest, from: IpAddr) -> Result<Mint
         let message = format!("a pass names at most {MODELS} models of at most {LONGEST_MODEL} bytes each");
         return Err(No::new(StatusCode::BAD_REQUEST, code::BAD_REQUEST, message));
     }
-    playable(slot, wanted.scenario.as_ref())?;
+    let scenario = playable(slot, wanted.scenario.as_ref())?;
     shared.ready(slot, &wanted.person).await.map_err(|why| {
         let word = match why {
             NotReady::NoKey { .. } | NotReady::OtherPlace { .. } => code::NO_CREDENTIAL,
@@ -72,7 +73,7 @@ async fn give(shared: &Shared, wanted: MintRequest, from: IpAddr) -> Result<Mint
         slot: wanted.slot,
         models: wanted.models,
         cap: wanted.cap,
-        scenario: wanted.scenario,
+        scenario,
         from,
     };
     let (live, pass) = shared
@@ -135,28 +136,17 @@ pub(super) async fn ready(shared: &Shared, wanted: &ReadyRequest) -> Ready {
     ready
 }
 
-/// A scenario goes with the rehearsal slot, and only one that exists.
-fn playable(slot: &Slot, scenario: Option<&Scenario>) -> Result<(), No> {
+/// A scenario goes with the rehearsal slot, and only one that can be played. It is read once for all calls of the pass.
+fn playable(slot: &Slot, scenario: Option<&Scenario>) -> Result<Option<Arc<Script>>, No> {
     let bad = |code, message: String| Err(No::new(StatusCode::BAD_REQUEST, code, message));
     match (&slot.upstream, scenario) {
-        (Upstream::Provider(_) | Upstream::Unset, None) => Ok(()),
+        (Upstream::Provider(_) | Upstream::Unset, None) => Ok(None),
         (Upstream::Provider(_) | Upstream::Unset, Some(_)) => {
             bad(code::BAD_REQUEST, format!("slot `{}` plays no scenario", slot.name))
         }
         (Upstream::Rehearsal, None) => bad(code::UNKNOWN_SCENARIO, "a rehearsal needs a scenario".into()),
-        (Upstream::Rehearsal, Some(Scenario::Named(name))) => {
-            if rehearsal::scenario_names().any(|known| known == name) {
-                return Ok(());
-            }
-            let known: Vec<&str> = rehearsal::scenario_names().collect();
-            let name: String = name.chars().take(60).collect();
-            bad(
-                code::UNKNOWN_SCENARIO,
-                format!("there is no scenario `{name}`; there are {}", known.join(", ")),
-            )
-        }
-        (Upstream::Rehearsal, Some(Scenario::Text(_))) => {
-            bad(code::UNKNOWN_SCENARIO, "this service plays its own scenarios alone".into())
+        (Upstream::Rehearsal, Some(scenario)) => {
+            rehearsal::find(scenario).map(Some).or_else(|why| bad(code::UNKNOWN_SCENARIO, why))
         }
     }
 }

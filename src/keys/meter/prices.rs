@@ -244,47 +244,39 @@ impl Row {
     }
 }
 
-/// Whether a pattern, in which `*` stands for any characters, fits `slot/model`.
+/// Whether a pattern, in which `*` stands for any characters, fits `slot/model`. It is asked of every row for every call.
 fn fits(pattern: &str, slot: &str, model: &str) -> bool {
-    let mut name = slot.bytes().chain(std::iter::once(b'/')).chain(model.bytes());
-    // Most patterns are another model's, and say so before their first star.
-    let literal = pattern.bytes().take_while(|sign| *sign != b'*').count();
-    if !pattern.bytes().take(literal).all(|sign| name.next() == Some(sign)) {
-        return false;
+    match pattern.strip_prefix(slot).and_then(|rest| rest.strip_prefix('/')) {
+        Some(rest) => matches(rest.as_bytes(), model.as_bytes()),
+        // Most patterns are another slot's; only a star could still make one fit.
+        None if pattern.split('/').next().is_some_and(|first| !first.contains('*')) => false,
+        None => matches(pattern.as_bytes(), format!("{slot}/{model}").as_bytes()),
     }
-    let pattern = pattern.get(literal..).unwrap_or_default();
-    // Which places in the pattern have been reached: one sweep over the name, whatever stars there are.
-    let pattern = pattern.as_bytes();
-    let mut reached = vec![false; pattern.len() + 1];
-    reach(pattern, &mut reached, 0);
-    for byte in name {
-        let mut next = vec![false; pattern.len() + 1];
-        for (at, sign) in pattern.iter().enumerate() {
-            if !reached.get(at).copied().unwrap_or_default() {
-                continue;
-            }
-            if *sign == b'*' {
-                reach(pattern, &mut next, at);
-            } else if *sign == byte {
-                reach(pattern, &mut next, at + 1);
-            }
-        }
-        reached = next;
-    }
-    reached.last().copied().unwrap_or_default()
 }
 
-/// Marks a place, and those behind the stars that follow it: a star may stand for nothing.
-fn reach(pattern: &[u8], reached: &mut [bool], mut at: usize) {
-    loop {
-        if let Some(place) = reached.get_mut(at) {
-            *place = true;
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut sign, mut at) = (0, 0);
+    // The last star, and where what it stands for ends so far. It alone is ever widened: what an earlier one stands for
+    // is as short as can be, which leaves the most to the rest.
+    let mut star = None;
+    while let Some(byte) = name.get(at) {
+        match (pattern.get(sign), star) {
+            (Some(b'*'), _) => {
+                star = Some((sign, at));
+                sign += 1;
+            }
+            (Some(wanted), _) if wanted == byte => {
+                sign += 1;
+                at += 1;
+            }
+            (_, Some((last, end))) => {
+                star = Some((last, end + 1));
+                (sign, at) = (last + 1, end + 1);
+            }
+            (_, None) => return false,
         }
-        if pattern.get(at) != Some(&b'*') {
-            return;
-        }
-        at += 1;
     }
+    pattern.get(sign..).unwrap_or_default().iter().all(|sign| *sign == b'*')
 }
 
 fn is_date(text: &str) -> bool {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Shared;
+use super::gather::{Gather, Pieces};
 use super::workers::Workers;
 use crate::keys::answer::{self, Reply};
 use crate::keys::pass::Live;
@@ -75,16 +76,22 @@ async fn serve(
     // it, ends when that pass does, also while the caller does not read.
     let (opened, mut opening) = watch::channel(None::<Arc<Live>>);
     let limits = shared.limits.clone();
+    let pieces = Pieces::default();
+    let stream = Gather::new(TokioIo::new(stream), pieces.clone());
     let service = service_fn(|request| {
-        let (shared, opened) = (shared.clone(), opened.clone());
-        async move { Ok::<_, Infallible>(answer(&shared, request, from, &opened).await) }
+        let (shared, opened, pieces) = (shared.clone(), opened.clone(), pieces.clone());
+        async move {
+            let answer = answer(&shared, request, from, &opened).await;
+            pieces.expect(answer.body().size_hint().exact().is_none());
+            Ok::<_, Infallible>(answer)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.headers)
         .max_headers(HEADERS)
         .max_buf_size(BUFFER)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(stream, service);
     tokio::pin!(connection);
     let mut ending = None;
     loop {

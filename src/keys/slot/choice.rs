@@ -38,6 +38,12 @@ impl Choice {
         }
         Ok(Self { slot, model: rest, scenario: None })
     }
+
+    /// The path of the scenario's file, where it is one of the person's own.
+    pub fn scenario_file(&self) -> Option<&str> {
+        let is_path = |name: &&str| ["./", "../", "/"].iter().any(|start| name.starts_with(start));
+        self.scenario.as_deref().filter(is_path)
+    }
 }
 
 #[cfg(test)]
@@ -60,6 +66,7 @@ mod tests {
             let choice = Choice::for_model(Some(text)).unwrap();
             let found = (choice.slot.as_str(), choice.model.as_deref(), choice.scenario.as_deref());
             assert_eq!(found, (slot, model, scenario), "{text}");
+            assert_eq!(choice.scenario_file(), scenario.filter(|name| name.contains('/')), "{text}");
         }
         let nothing = Choice::for_model(None).unwrap();
         assert_eq!((nothing.slot, nothing.model), (SlotName::anthropic(), None));

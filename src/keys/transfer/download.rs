@@ -68,11 +68,13 @@ struct Meter {
 }
 
 impl Meter {
-    fn see(&mut self, data: &[u8]) {
+    /// Reads on. What comes last is not noted, because the end is, at once.
+    fn see(&mut self, data: &[u8], last: bool) {
         if self.call.is_none() {
             self.call = self.slip.call();
         }
         if self.watch.see(data)
+            && !last
             && let Some(call) = &mut self.call
         {
             call.saw(self.watch.counted());
@@ -169,14 +171,15 @@ impl Body for Download {
                     let Ok(mut data) = frame.into_data() else { continue };
                     this.silence.broken();
                     this.seen = this.seen.saturating_add(data.len() as u64);
+                    let last = from.is_end_stream();
                     if let Some(meter) = &mut this.meter {
-                        meter.see(&data);
+                        meter.see(&data, last);
                     }
                     if let Some(blot) = &mut this.blot {
                         data = blot.push(data);
                     }
                     // What is over is booked before the caller has it: whoever looks then finds it.
-                    if this.from.as_ref().is_some_and(From::is_end_stream) {
+                    if last {
                         this.end(WHOLE);
                         let rest = this.rest();
                         data = if rest.is_empty() { data } else { [data, rest].concat().into() };

@@ -31,8 +31,9 @@ const STEPS: &[&str] = &["
 /// How long another process (`worca keys put` beside the service) is waited for.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Opens the database, brings it up to date and checks that `key` is the one that seals it.
-pub(super) fn open(path: &Path, key: &VaultKey) -> Result<Connection, VaultError> {
+/// Opens the database and brings it up to date. Gives the fingerprint of the key that seals it, which is one of
+/// `key`'s file.
+pub(super) fn open(path: &Path, key: &VaultKey) -> Result<(Connection, [u8; 32]), VaultError> {
     let failed = |cause| VaultError::Database { path: path.to_owned(), doing: "opened", cause };
     let mut database = Connection::open(path).map_err(failed)?;
     database.busy_timeout(BUSY).map_err(failed)?;
@@ -46,13 +47,16 @@ pub(super) fn open(path: &Path, key: &VaultKey) -> Result<Connection, VaultError
     database
         .execute_batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA foreign_keys = ON;")
         .map_err(failed)?;
-    let fingerprint = key.fingerprint();
-    let right = migrate(&mut database, &fingerprint).map_err(failed)?;
-    if right { Ok(database) } else { Err(VaultError::WrongKey { path: path.to_owned() }) }
+    let known = [key.first(), key.next()];
+    let sealed = migrate(&mut database, key.first()).map_err(failed)?;
+    match known.into_iter().flatten().find(|known| sealed.as_deref() == Some(known)) {
+        Some(sealed) => Ok((database, sealed)),
+        None => Err(VaultError::WrongKey { path: path.to_owned() }),
+    }
 }
 
-/// Says whether the key is the right one. The first key that opens an empty vault becomes its key.
-fn migrate(database: &mut Connection, fingerprint: &[u8; 32]) -> rusqlite::Result<bool> {
+/// Gives the fingerprint of the vault's key. The first key that opens an empty vault becomes that.
+fn migrate(database: &mut Connection, first: Option<[u8; 32]>) -> rusqlite::Result<Option<Vec<u8>>> {
     let change = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let done: i64 = change.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     for (number, step) in (1i64..).zip(STEPS).filter(|(number, _)| *number > done) {
@@ -61,13 +65,13 @@ fn migrate(database: &mut Connection, fingerprint: &[u8; 32]) -> rusqlite::Resul
     }
     let known: Option<Vec<u8>> =
         change.query_row("SELECT fingerprint FROM vault_key", [], |row| row.get(0)).optional()?;
-    let right = match known {
-        Some(known) => known == fingerprint,
-        None => {
-            change.execute("INSERT INTO vault_key (fingerprint) VALUES (?1)", [fingerprint.as_slice()])?;
-            true
+    let sealed = match (known, first) {
+        (None, Some(first)) => {
+            change.execute("INSERT INTO vault_key (fingerprint) VALUES (?1)", [first.as_slice()])?;
+            Some(first.to_vec())
         }
+        (known, _) => known,
     };
     change.commit()?;
-    Ok(right)
+    Ok(sealed)
 }

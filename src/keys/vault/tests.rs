@@ -1,6 +1,8 @@
 use super::*;
 use crate::keys::slot::Origin;
 
+mod rotation;
+
 const CANARY: &str = "sk-ant-api03-canary-0123456789abcdef-WXYZ";
 
 fn key_file(folder: &Path) -> PathBuf {
@@ -55,7 +57,7 @@ impl Place {
 fn a_saved_key_comes_back_after_a_restart_and_shows_only_its_last_four() {
     let place = Place::new();
     drop(place.with_canary());
-    let vault = place.open().unwrap();
+    let mut vault = place.open().unwrap();
     let credential = vault.get(&SlotName::anthropic(), &PersonId::local()).unwrap().unwrap();
     assert_eq!(credential.secret.expose(), CANARY);
     let listed = vault.list().unwrap();
@@ -118,7 +120,7 @@ fn a_row_that_was_moved_relabelled_or_changed_does_not_open() {
         "UPDATE credential SET nonce = zeroblob(12)",
     ] {
         let place = Place::new();
-        let vault = place.with_canary();
+        let mut vault = place.with_canary();
         assert!(vault.get(&SlotName::anthropic(), &PersonId::local()).unwrap().is_some());
         vault.database.execute_batch(change).unwrap();
         let slot = if change.contains("slot =") { SlotName::rehearsal() } else { SlotName::anthropic() };
@@ -177,7 +179,7 @@ fn the_vault_file_is_private_to_its_owner() {
 fn two_at_once_write_one_after_the_other() {
     let place = Place::new();
     let mut first = place.with_canary();
-    let second = place.open().unwrap();
+    let mut second = place.open().unwrap();
     let secret = Secret::new("sk-ant-api03-another-0123456789".into());
     first
         .put(&SlotName::anthropic(), &PersonId::local(), Kind::ApiKey, &Origin::anthropic().into(), &secret)

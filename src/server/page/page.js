@@ -99,6 +99,22 @@ function money(micros) {
   return "$" + (micros / 1e6).toFixed(6).replace(/0+$/, "");
 }
 
+const grouped = (number) => number.toLocaleString("en-US");
+
+// An amount of dollars or of tokens.
+const amount = (unit, value) => unit === "tokens" ? `${grouped(value)} ${value === 1 ? "token" : "tokens"}` : money(value);
+
+// What a run cost and may cost.
+function cost(run) {
+  const told = [];
+  const budget = run.budget;
+  if (budget?.unit === "usd_micros") told.push(`${money(run.cost_micros ?? 0)} of ${money(budget.value)}`);
+  else if (run.cost_micros !== null) told.push(money(run.cost_micros));
+  if (budget?.unit === "tokens") told.push(`${grouped(run.tokens ?? 0)} of ${amount("tokens", budget.value)}`);
+  else if (run.tokens) told.push(amount("tokens", run.tokens));
+  return told.join(", ");
+}
+
 function duration(milliseconds) {
   const seconds = Math.max(0, milliseconds) / 1000;
   if (seconds < 60) return seconds.toFixed(1) + " s";
@@ -130,7 +146,7 @@ function row(run) {
   const folder = plain(run.checkout).split(/[\\/]/).filter(Boolean).pop() ?? "";
   const facts = [run.id, folder];
   if (run.files_changed !== null) facts.push(changes(run.files_changed, run.insertions ?? 0, run.deletions ?? 0));
-  if (run.cost_micros !== null) facts.push(money(run.cost_micros));
+  if (run.cost_micros !== null || run.budget) facts.push(cost(run));
   link.append(status, element("span", "title", plain(run.title)), when, element("span", "where", facts.join(" · ")));
   item.append(link);
   return item;
@@ -156,7 +172,7 @@ async function openList(mine) {
   drawKernel(kernel);
   let waiting = null;
   follow(`/api/events?after=${last_event}`, mine, (stored) => {
-    if (!["status", "committed"].includes(stored.event.kind) || waiting) return;
+    if (!["status", "committed", "usage"].includes(stored.event.kind) || waiting) return;
     waiting = setTimeout(() => {
       waiting = null;
       if (mine === view) loadList(mine).catch((error) => { if (mine === view) fail(error); });
@@ -208,6 +224,38 @@ function drawReceipt(policy) {
   byId("receipt-lacks").textContent = `The kernel (Landlock ABI ${receipt.kernel_abi}) did not hold ${plain(lacks.join(", nor "))}.`;
 }
 
+// A budget of which four fifths or more are spent, in words.
+function warning(budget) {
+  const percent = Math.floor((budget.spent * 100) / Math.max(1, budget.limit));
+  return `${budget.cap}: ${percent} % is spent, ${amount(budget.unit, budget.spent)} of ${amount(budget.unit, budget.limit)}`;
+}
+
+// What its agents used, per slot and model, and the budgets that are nearly spent.
+function drawUsed(run) {
+  byId("used-box").hidden = run.usage.length === 0 && run.warnings.length === 0;
+  byId("used").hidden = run.usage.length === 0;
+  byId("used-rows").replaceChildren(...run.usage.map((one) => {
+    const row = element("tr");
+    const cells = [one.calls, one.input, one.cache_write, one.cache_read, one.output].map(grouped);
+    row.append(
+      element("td", "target", plain(one.model)), element("td", "", plain(one.slot)),
+      ...cells.map((cell) => element("td", "number", cell)),
+      element("td", "number", money(one.cost_micros) + (one.unpriced > 0 ? " + ?" : "")),
+    );
+    return row;
+  }));
+  const sum = (of) => run.usage.reduce((total, one) => total + of(one), 0);
+  const calls = (count) => count === 1 ? "1 call" : `${grouped(count)} calls`;
+  const unsure = [];
+  if (sum((one) => one.failed) > 0) unsure.push(`${calls(sum((one) => one.failed))} failed or broke off.`);
+  if (sum((one) => one.estimated) > 0) unsure.push(`The output of ${calls(sum((one) => one.estimated))} is estimated.`);
+  if (sum((one) => one.unpriced) > 0) unsure.push(`The price of ${calls(sum((one) => one.unpriced))} is not known and not in the cost.`);
+  byId("used-unsure").hidden = unsure.length === 0;
+  byId("used-unsure").textContent = unsure.join(" ");
+  byId("warnings").hidden = run.warnings.length === 0;
+  byId("warnings").replaceChildren(...run.warnings.map((budget) => element("li", "", plain(warning(budget)))));
+}
+
 function drawRun(run) {
   document.title = `${plain(run.title)} – Worca`;
   byId("run-title").textContent = plain(run.title);
@@ -223,17 +271,28 @@ function drawRun(run) {
     ...fact("Model", run.model),
     ...fact("Guardrail set", run.guardrails),
     ...fact("Policy", run.policy?.digest?.slice(0, 12)),
-    ...(run.cost_micros === null ? [] : fact("Cost", money(run.cost_micros))),
+    ...fact("Cost", cost(run)),
+    ...fact("Paid by", run.payer === "local" ? null : run.payer),
+    ...fact("May use", run.only_models.length === 0 ? null : `${run.only_models.join(", ")} alone`),
     ...fact("Started", new Date(run.created_at).toLocaleString()),
     ...(run.ended_at === null ? [] : fact("Took", duration(run.ended_at - run.created_at))),
     ...fact("Backup", run.backup),
     ...(run.backup ? fact("To read it", `git diff ${run.base_commit.slice(0, 10)}..${run.backup}`) : []),
   );
   byId("prompt").textContent = plain(run.prompt);
+  drawUsed(run);
   drawReceipt(run.policy);
   byId("go-on").hidden = run.status !== "parked";
   byId("go-on-command").textContent = `worca resume ${run.id}`;
   byId("end-command").textContent = `worca stop ${run.id}`;
+}
+
+// What was used of one model, on one line.
+function used(row) {
+  const cached = row.cache_read > 0 ? ` (${grouped(row.cache_read)} of them from the cache)` : "";
+  const calls = row.calls === 1 ? "call" : "calls";
+  return `${row.model} of ${row.slot}: ${grouped(row.calls)} ${calls}, ${grouped(row.input + row.cache_write + row.cache_read)} tokens in${cached}, `
+    + `${grouped(row.output)} out, ${money(row.cost_micros)}${row.unpriced > 0 ? " and calls whose price is not known" : ""}`;
 }
 
 // An event as [word, text, looks].
@@ -250,6 +309,8 @@ function words(event) {
     case "agent_ended": return ["ended", event.stderr ? `${event.exit}\n${event.stderr}` : event.exit, ""]; // whether that was bad, the status says
     case "committed": return ["commit", `${event.commit.slice(0, 10)} ${changes(event.files, event.insertions, event.deletions)}`, ""];
     case "note": return ["note", event.text, ""];
+    case "usage": return ["used", event.rows.map(used).join("\n"), ""];
+    case "budget_warning": return ["budget", warning(event.budget), ""];
     default: return [event.kind, "", ""];
   }
 }
@@ -323,7 +384,7 @@ async function openRun(id, mine) {
       // A hidden tab has no frames.
       if (document.hidden) setTimeout(draw, 500); else requestAnimationFrame(draw);
     }
-    if (["status", "committed", "agent_started"].includes(stored.event.kind) && live) again().catch(() => {});
+    if (["status", "committed", "agent_started", "usage", "budget_warning"].includes(stored.event.kind) && live) again().catch(() => {});
   }, (status) => {
     say(status === "parked" ? "This run waits" : "This run has ended");
     byId("follow").hidden = true;

@@ -6,5 +6,6 @@ mod gate;
 mod guardrails;
 mod links;
 mod lock;
+mod money;
 mod routes;
 pub(crate) mod support;

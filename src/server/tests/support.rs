@@ -29,15 +29,28 @@ pub struct TestCore {
     pub tasks: TaskTracker,
 }
 
+/// What core and a key service beside it know.
+pub const CONTROL: &str = "a-control-secret-of-a-test-0123456789";
+/// Where nobody answers.
+const NOWHERE: &str = "http://127.0.0.1:9";
+
+pub fn write_private(path: &std::path::Path, text: &str) {
+    std::fs::write(path, format!("{text}\n")).unwrap();
+    #[cfg(unix)]
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+}
+
 /// Real runs. Their key service is an address where nobody answers: no agent is started here.
 pub async fn runs(home: &Home, store: Store) -> Result<Runs, Failure> {
+    runs_beside(home, store, NOWHERE).await
+}
+
+async fn runs_beside(home: &Home, store: Store, keys_url: &str) -> Result<Runs, Failure> {
     let control = home.path().join("control");
-    std::fs::write(&control, "a-control-secret-of-a-test-0123456789\n").unwrap();
-    #[cfg(unix)]
-    std::fs::set_permissions(&control, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    write_private(&control, CONTROL);
     let settings = RunSettings {
         home: home.clone(),
-        keys_url: "http://127.0.0.1:9".into(),
+        keys_url: keys_url.into(),
         control_file: Some(control),
         claude: "claude".into(),
         author: (None, None),
@@ -63,19 +76,26 @@ impl TestCore {
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let settings = settings(folder.path());
-        Self::start_in(folder, settings).await
+        Self::start_in(folder, settings, NOWHERE).await
+    }
+
+    /// The same beside a key service that answers there.
+    pub async fn beside(keys_url: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(folder.path());
+        Self::start_in(folder, settings, keys_url).await
     }
 
     /// The same core once more, on its home and its address. It must have ended.
     pub async fn again(self) -> Self {
         let settings = serve::Settings { listen: self.address, ..settings(self.folder.path()) };
         drop(self.app);
-        Self::start_in(self.folder, settings).await
+        Self::start_in(self.folder, settings, NOWHERE).await
     }
 
-    async fn start_in(folder: tempfile::TempDir, settings: serve::Settings) -> Self {
+    async fn start_in(folder: tempfile::TempDir, settings: serve::Settings, keys_url: &str) -> Self {
         let home = Home::at(folder.path());
-        let started = serve::start(settings, async |store, _| runs(&home, store).await);
+        let started = serve::start(settings, async |store, _| runs_beside(&home, store, keys_url).await);
         let serve::Start::Ready(core) = started.await.unwrap() else { panic!("another core runs") };
         let (address, app) = (core.address().unwrap(), core.app().clone());
         let token = crate::server::token::read(&home.core_token()).unwrap();

@@ -1,6 +1,6 @@
 //! Promises about the paths of the host that are mounted: no engine socket, no home folder, no folder of Worca's own.
 
-use super::super::model::{Project, Service};
+use super::super::model::{Mount, Project, Service};
 use super::super::parse::normal_path;
 use super::{Asker, BrokenPromise, Grounds, KEYS, Promise, binds, shown};
 
@@ -46,6 +46,9 @@ const SOCKET_NAMES: [&str; 9] = [
     "docker_engine",
 ];
 
+/// Where the key service finds its settings.
+pub const SETTINGS: &str = "/etc/worca/keys";
+
 /// Comparing paths by their parts.
 pub struct Paths;
 
@@ -90,7 +93,7 @@ pub(super) fn check(
     grounds: &Grounds,
 ) -> Result<(), BrokenPromise> {
     let broken = |promise, what: String| Err(asker.broken(promise, "volumes", what));
-    for (source, target) in binds(service) {
+    for (source, target) in binds(service).filter(|bind| !is_settings(asker, service, grounds, *bind)) {
         let quoted = shown(source);
         let root = matches!(comparable(source).trim_end_matches('/'), "" | "c:");
         let home = grounds.home.as_deref().is_some_and(|home| Paths::contains(source, home));
@@ -140,13 +143,32 @@ pub(super) fn check(
             }
         }
     }
-    if asker.name.as_str() == KEYS && binds(service).next().is_some() {
+    if asker.name.as_str() == KEYS && binds(service).any(|bind| !is_settings(asker, service, grounds, bind)) {
         return broken(
             Promise::KeysApart,
-            "asks for a folder of the host, and the key service has none".to_owned(),
+            format!(
+                "asks for a folder of the host, and the key service has none but `./keys` at `{SETTINGS}`"
+            ),
         );
     }
     Ok(())
+}
+
+/// The one folder of the host that the key service has: its settings, which it reads and nobody inside writes.
+fn is_settings(
+    asker: &Asker<'_>,
+    service: &Service,
+    grounds: &Grounds,
+    (source, target): (&str, &str),
+) -> bool {
+    let read_only = service.mounts.iter().any(|mount| {
+        matches!(mount, Mount::Bind { target: at, read_only: true, propagation: None, .. } if at == target)
+    });
+    asker.name.as_str() == KEYS
+        && target == SETTINGS
+        && read_only
+        && !grounds.container_home.is_empty()
+        && comparable(source) == comparable(&format!("{}/keys", grounds.container_home))
 }
 
 fn below_home(source: &str, grounds: &Grounds) -> bool {
@@ -155,7 +177,7 @@ fn below_home(source: &str, grounds: &Grounds) -> bool {
     HOME_SOCKETS.iter().any(|socket| holds(&source, &comparable(&format!("{home}/{socket}"))))
 }
 
-/// The folder of the box holds the secrets and the files that decide what the box is. Folders that a person puts beside
+/// The folder of the box holds the secrets, the settings of the key service, and the files that decide what the box is. Folders that a person puts beside
 /// them (`./seed`) are the person's to mount.
 fn holds_own_files(source: &str, container_home: &str) -> bool {
     if container_home.is_empty() {
@@ -167,7 +189,9 @@ fn holds_own_files(source: &str, container_home: &str) -> bool {
     let (source, home) = (comparable(source), comparable(container_home));
     let inside = source.strip_prefix(home.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
     let name = inside.and_then(|inside| inside.split('/').next());
-    name.is_some_and(|name| matches!(name, "secrets" | ".env" | "state.yaml") || name.starts_with("compose."))
+    name.is_some_and(|name| {
+        matches!(name, "secrets" | "keys" | ".env" | "state.yaml") || name.starts_with("compose.")
+    })
 }
 
 fn is_socket_name(target: &str) -> bool {
