@@ -172,9 +172,8 @@ fn a_slots_file_of_hostile_content_is_refused_with_78_and_nothing_listens() {
         ("larger than any", format!("version: 1\n#{}", "x".repeat(70_000)), "larger than 64 KiB"),
         (
             "an alias",
-            format!(
-                "version: 1\nslots:\n  a: &a {{origin: 'https://a.example', api: openai, auth: none}}\n  b: *a\n"
-            ),
+            "version: 1\nslots:\n  a: &a {origin: 'https://a.example', api: openai, auth: none}\n  b: *a\n"
+                .to_owned(),
             "alias",
         ),
         ("aliases of aliases", swelling.to_owned(), "line"),
