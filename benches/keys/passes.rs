@@ -124,7 +124,7 @@ impl Core {
         let words = ["--model", "rehearsal", "--prompt", "x", "--detach", "--json"];
         let said = self.say(&[&["run", "--project", project.to_str().unwrap()], &words[..]].concat());
         let run: serde_json::Value = serde_json::from_str(said.lines().last().unwrap_or_default()).unwrap();
-        let run = run["id"].as_str().unwrap().to_owned();
+        let run = run.get("id").and_then(serde_json::Value::as_str).unwrap().to_owned();
         let told = self.at("worca/runs").join(&run).join("tree/told");
         let until = Instant::now() + PATIENCE;
         loop {

@@ -80,11 +80,12 @@ async fn serve(
     let stream = Gather::new(TokioIo::new(stream), pieces.clone());
     let service = service_fn(|request| {
         let (shared, opened, pieces) = (shared.clone(), opened.clone(), pieces.clone());
-        async move {
+        // Boxed: the place for it lasts as long as the connection, also while an answer flows for an hour.
+        Box::pin(async move {
             let answer = answer(&shared, request, from, &opened).await;
             pieces.expect(answer.body().size_hint().exact().is_none());
             Ok::<_, Infallible>(answer)
-        }
+        })
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
