@@ -23,22 +23,112 @@ fn canary() -> String {
     format!("sk-ant-api03-{body}")
 }
 
+/// A provider that shows whatever came to it, in an error's body and in its headers.
+const ECHO: &str = r#"
+require('http').createServer((request, answer) => {
+  request.resume().on('end', () => {
+    const came = Object.values(request.headers).join(" ");
+    answer.writeHead(400, { 'content-type': 'application/json', 'x-echo': came });
+    answer.end(JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message: 'echo of ' + came } }));
+  });
+}).listen(9000);
+"#;
+
+/// What an agent does who looks for a key: its environment, everybody's, all files, and the key service on every path,
+/// with its pass and without. What it finds it commits.
+const LOOT: &str = r#"
+env > LOOT-env
+cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline > LOOT-proc 2>/dev/null
+timeout 60 grep -rla -m1 sk-ant-api03 /worca /home /run /tmp /etc /keys /var 2>/dev/null > LOOT-names
+xargs -r -d '\n' cat < LOOT-names > LOOT-files 2>/dev/null
+cat > look.mjs <<'END'
+const pass = process.env.ANTHROPIC_AUTH_TOKEN ?? '';
+for (const path of ['/', '/health', '/keys', '/vault', '/vault.db', '/control/status', '/control/usage', '/control/caps',
+  '/control/passes', '/control/ready', '/anthropic', '/anthropic/v1/models', '/anthropic/v1/messages', '/rehearsal/v1/models',
+  '/openai/v1/models', '/../keys/vault.db', '/anthropic/../control/status'])
+  for (const method of ['GET', 'POST', 'PUT', 'DELETE'])
+    for (const headers of [{}, { authorization: 'Bearer ' + pass }, { 'x-api-key': pass }]) {
+      const body = ['POST', 'PUT'].includes(method) ? '{"model":"claude-x","messages":[]}' : undefined;
+      try {
+        const answer = await fetch('http://keys:4318' + path, { method, headers, body });
+        console.log(method, path, answer.status, JSON.stringify([...answer.headers]), await answer.text());
+      } catch (error) { console.log(method, path, String(error)); }
+    }
+END
+timeout 120 node look.mjs > LOOT-keys 2>&1
+"#;
+
 #[test]
 fn c067_a_saved_key_is_nowhere_but_sealed_in_the_key_services_volume() {
     let test = TestBox::new();
+    std::fs::write(test.project.join("loot.sh"), LOOT).unwrap();
+    support::git(&test.project, &["add", "loot.sh"]).ok();
+    support::git(&test.project, &["commit", "--quiet", "-m", "loot"]).ok();
+    test.container(&["init", "--project", test.project.to_str().unwrap()]).ok();
+    // A provider of our own, which the key service reaches and nobody else has to.
+    let provider = serde_json::json!({ "services": {
+        "keys": { "environment": {
+            "WORCA_ANTHROPIC_ORIGIN": "http://provider:9000", "WORCA_DANGEROUSLY_PLAIN_ORIGIN": "true",
+        } },
+        "provider": {
+            "image": test.image, "entrypoint": ["node", "-e", ECHO.replace('$', "$$")], "networks": ["out"],
+            "healthcheck": { "disable": true },
+        },
+    } });
+    std::fs::write(test.files().join("compose.override.yaml"), provider.to_string()).unwrap();
     test.up();
-    let key = canary();
-    test.container_with(&["login", "--api-key"], &format!("{key}\n")).ok();
 
-    // It is there, and it can be told by its last four characters alone.
+    // Three people's keys, and then another vault key under all of them.
+    let keys = [canary(), canary(), canary()];
+    for (person, key) in ["local", "ada", "bo"].into_iter().zip(&keys) {
+        test.container_with(&["login", "--api-key", "--person", person], &format!("{key}\n")).ok();
+    }
+    test.container(&["rotate"]).ok();
+    // Each is there, and can be told by its last four characters alone.
     let listed = test.container(&["login", "--list"]).ok();
-    assert!(listed.contains("anthropic") && listed.contains(key.get(key.len() - 4..).unwrap()), "{listed}");
-    // A run has been there, and an agent is at work while we look.
-    test.rehearse("hello");
-    let id = test.slow_run();
+    for key in &keys {
+        assert!(listed.contains(key.get(key.len() - 4..).unwrap()), "{listed}");
+    }
+    let looked = Looked { keys: keys.to_vec() };
 
-    let looked = Looked { key: key.clone() };
-    for service in ["core", "keys"] {
+    // The provider echoes the key in its error, and the run tells of the error.
+    let project = test.project.to_str().unwrap();
+    let echoed =
+        test.container(&["run", "--", "--project", project, "--model", "claude-x", "--prompt", "Hello"]);
+    assert_eq!(echoed.code, 1, "{}{}", echoed.out, echoed.err);
+    assert!(echoed.out.contains("echo of") && echoed.out.contains("****"), "{}{}", echoed.out, echoed.err);
+    looked.at("what the failed run says", format!("{}{}", echoed.out, echoed.err).as_bytes());
+
+    // An agent looks for keys, and everything that it found is on its branch.
+    let scenario = test.project.join("loot.yaml");
+    let turns = serde_json::json!({ "version": 1, "about": "Looks for keys", "turns": [
+        { "text": "I look around.", "tool": { "name": "Bash", "input": { "command": "bash loot.sh", "timeout": 300_000 } } },
+        { "text": "That was all." },
+    ] });
+    std::fs::write(&scenario, turns.to_string()).unwrap();
+    let model = format!("rehearsal/{}", scenario.display());
+    let said = test
+        .container(&["run", "--", "--project", project, "--model", &model, "--prompt", "Look", "--json"])
+        .ok();
+    let run_of: serde_json::Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    let branch = run_of["branch"].as_str().unwrap_or_else(|| panic!("{said}"));
+    for (file, wanted) in [
+        ("LOOT-env", "ANTHROPIC_BASE_URL"),
+        ("LOOT-proc", "claude"),
+        ("LOOT-keys", "POST /control/passes 401"),
+    ] {
+        let loot = support::git(&test.project, &["show", &format!("{branch}:{file}")]).ok();
+        assert!(loot.contains(wanted), "{file}: {loot}");
+        looked.at(file, loot.as_bytes());
+    }
+    looked.at(
+        "LOOT-files",
+        support::git(&test.project, &["show", &format!("{branch}:LOOT-files")]).ok().as_bytes(),
+    );
+
+    // An agent is at work while we look.
+    let id = test.slow_run();
+    for service in ["core", "keys", "provider"] {
         looked.at(&format!("docker inspect {service}"), test.inspect(service).to_string().as_bytes());
         let logs = run("docker", ["logs", &test.container_id(service)]);
         looked.at(&format!("logs of {service}"), format!("{}{}", logs.out, logs.err).as_bytes());
@@ -63,30 +153,59 @@ fn c067_a_saved_key_is_nowhere_but_sealed_in_the_key_services_volume() {
     }
     assert!(seen_core, "the environment of core was not among those that were looked at (run as root)");
 
-    // Everything core has written: the database, its log, transcripts, homes of agents, worktrees.
-    for (service, place) in [("core", "/worca"), ("core", "/tmp"), ("core", "/home/worca"), ("keys", "/keys")]
-    {
-        let mut grep = Command::new("docker");
-        grep.args(["exec", "--interactive", &test.container_id(service), "grep", "-rlaF", "-f", "-", place]);
-        let found = run_with(&mut grep, &format!("{key}\n"));
-        assert_eq!((found.code, found.out.as_str()), (1, ""), "in {place} of {service}: {}", found.err);
-    }
+    // Everything that was written: databases, logs, transcripts, homes of agents, worktrees.
+    looked.inside(&test, &[("core", "/worca"), ("core", "/tmp"), ("core", "/home/worca"), ("keys", "/keys")]);
     // The search finds what is there.
     let control = test.inside("core", "grep -rlaF 'rehearsal/slow' /worca");
     assert!(control.out.contains("worca.db"), "{}", control.out);
     let image = run("docker", ["history", "--no-trunc", "--format", "{{.CreatedBy}}", &test.image]).ok();
     looked.at("the image's history", image.as_bytes());
     looked.at("the run's events", test.api(&format!("/api/runs/{id}")).to_string().as_bytes());
+
+    // The key service crashes: no dump is written, and everything is there afterwards.
+    run("docker", ["kill", "--signal", "ABRT", &test.container_id("keys")]).ok();
+    eventually("the key service is up again", || {
+        let said = test.container(&["up"]);
+        let listed = test.container(&["login", "--list"]);
+        let all = said.code == 0 && listed.out.matches("anthropic").count() == 3;
+        if all { Ok(()) } else { Err(format!("{} {} {}", said.err, listed.out, listed.err)) }
+    });
+    let dumps = test.inside("keys", "find / -xdev -name 'core*' -size +64k; find /keys /tmp -type f").ok();
+    assert!(
+        !dumps.contains("core.") && !dumps.contains("/core\n") && dumps.contains("/keys/vault.db"),
+        "{dumps}"
+    );
+    looked.inside(&test, &[("keys", "/keys"), ("keys", "/tmp")]);
 }
 
 struct Looked {
-    key: String,
+    keys: Vec<String>,
 }
 
 impl Looked {
     #[track_caller]
     fn at(&self, what: &str, bytes: &[u8]) {
-        assert!(!contains(bytes, self.key.as_bytes()), "the key stands in {what}");
+        for key in &self.keys {
+            assert!(!contains(bytes, key.as_bytes()), "a key stands in {what}");
+        }
+    }
+    #[track_caller]
+    fn inside(&self, test: &TestBox, places: &[(&str, &str)]) {
+        for (service, place) in places {
+            let mut grep = Command::new("docker");
+            grep.args([
+                "exec",
+                "--interactive",
+                &test.container_id(service),
+                "grep",
+                "-rlaF",
+                "-f",
+                "-",
+                place,
+            ]);
+            let found = run_with(&mut grep, &format!("{}\n", self.keys.join("\n")));
+            assert_eq!((found.code, found.out.as_str()), (1, ""), "in {place} of {service}: {}", found.err);
+        }
     }
 }
 

@@ -337,7 +337,7 @@ impl Exchange<'_> {
         let body = body.map_err(answer::CutError::Broken);
         let error = transfer::gather(body, &headers, self.shared.limits.idle, provider.needle()).await;
         let (live, slot) = (&self.live, &self.slot.name);
-        tracing::warn!(pass = %live.id, run = %live.bond.run, %slot, status = status.as_u16(), kind = error.kind, message = error.message, milliseconds = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX), "the provider answered with an error");
+        tracing::warn!(pass = %live.id, run = %live.bond.run, %slot, status = status.as_u16(), kind = error.kind, said = error.message, milliseconds = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX), "the provider answered with an error");
         if status == StatusCode::UNAUTHORIZED {
             let message = format!(
                 "worca: the provider refused the key saved for slot `{slot}` (401); save another with `worca container login`"

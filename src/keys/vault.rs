@@ -175,8 +175,11 @@ impl Vault {
         let (database, sealed) = schema::open(&path, &file)?;
         let last = file.next();
         let key = file.take(&sealed).ok_or_else(|| VaultError::WrongKey { path: path.clone() })?;
-        if last == Some(sealed) {
-            // In the box the file is the host's to write, and until then its second line is the one that counts.
+        // A rotation that runs does that itself. In the box the file is the host's to write, and until then its second
+        // line is the one that counts.
+        if last == Some(sealed)
+            && let Ok(_held) = rotate::hold(folder)
+        {
             let _ = VaultKey::finish(file.path());
         }
         Ok(Self { path, database, key, file })

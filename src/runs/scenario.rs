@@ -57,6 +57,8 @@ mod tests {
         for model in ["rehearsal/./x.yaml", "rehearsal/../x.yaml", "rehearsal//home/x.yaml"] {
             check(Some(model), Some(text)).unwrap();
             assert!(check(Some(model), None).unwrap_err().to_string().contains("did not come"));
+            let broken = check(Some(model), Some("nonsense: [")).unwrap_err().to_string();
+            assert!(broken.starts_with("the scenario cannot be played: "), "{broken}");
             let long = " ".repeat(MAX_SCENARIO + 1);
             assert!(check(Some(model), Some(&long)).unwrap_err().to_string().contains("64 KiB"));
         }

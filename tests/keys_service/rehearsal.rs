@@ -118,6 +118,31 @@ async fn a_scenario_by_its_text_fails_is_cut_errs_and_then_answers_for_each_pass
 }
 
 #[tokio::test]
+async fn what_a_scenario_says_that_it_used_stands_in_the_books_and_costs_nothing() {
+    let place = Place::new();
+    let keys = place.start(Origin::anthropic(), Limits::default()).await;
+    let text = "version: 1
+turns:
+  - text: done
+    usage: {input: 1000, output: 50, cache_read: 7, cache_write: 8}
+    fail: {status: 529}
+    error_event: {type: overloaded_error}
+";
+    let minted = scripted(&keys, text).await;
+    let post =
+        |body: &str| request(Method::POST, &keys.url("/rehearsal/v1/messages"), Some(&minted.pass), body);
+    // An error, an error event, a stream and one text.
+    for body in [turns(0), turns(0), turns(0), turns(0).replace("true", "false")] {
+        call(post(&body)).await;
+    }
+    let used = keys.client.revoke(&minted.id).await.unwrap().used;
+    let [row] = used.as_slice() else { panic!("{used:?}") };
+    assert_eq!((row.calls, row.failed, row.cost_micros), (4, 2, 0), "{row:?}");
+    assert_eq!((row.input, row.cache_read, row.cache_write), (3000, 21, 24), "{row:?}");
+    assert_eq!(row.output, 101, "one token of the stream that erred: {row:?}");
+}
+
+#[tokio::test]
 async fn what_is_no_scenario_gets_no_pass_and_a_sentence_with_the_place() {
     let place = Place::new();
     let keys = place.start(Origin::anthropic(), Limits::default()).await;

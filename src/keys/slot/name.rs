@@ -38,7 +38,7 @@ impl SlotName {
         if shaped {
             Ok(Self(text.to_owned()))
         } else {
-            Err(ParseSlotNameError(text.chars().take(60).collect()))
+            Err(ParseSlotNameError(text.chars().filter(|c| !c.is_control()).take(60).collect()))
         }
     }
     /// The slot of Anthropic's API.

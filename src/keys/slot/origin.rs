@@ -44,7 +44,8 @@ impl Origin {
     /// When the text is no origin, holds more than one, or is not encrypted.
     pub fn parse(text: &str, plain: bool) -> Result<Self, ParseOriginError> {
         // What is quoted back never holds what stood before an `@`.
-        let shown: String = text.rsplit('@').next().unwrap_or("").chars().take(100).collect();
+        let shown = text.rsplit('@').next().unwrap_or("");
+        let shown: String = shown.chars().filter(|c| !c.is_control()).take(100).collect();
         let url = url::Url::parse(text).map_err(|_| ParseOriginError::Malformed(shown.clone()))?;
         let bare = url.username().is_empty()
             && url.password().is_none()
@@ -113,7 +114,7 @@ impl Endpoint {
         if shaped {
             Ok(Self { origin, prefix: path.to_owned() })
         } else {
-            Err(ParsePrefixError(prefix.chars().take(100).collect()))
+            Err(ParsePrefixError(prefix.chars().filter(|c| !c.is_control()).take(100).collect()))
         }
     }
     /// Reads what [`fmt::Display`] writes. The vault alone does: it binds a key to this text.

@@ -87,7 +87,7 @@ impl Meter {
             End::Whole if whole => How::Whole,
             End::Whole | End::Cut => How::Cut,
             End::Failed(failure) => {
-                tracing::warn!(pass = %live.id, run = %live.bond.run, kind = failure.kind, message = failure.message, "the provider failed in the middle of its answer");
+                tracing::warn!(pass = %live.id, run = %live.bond.run, kind = failure.kind, said = failure.message, "the provider failed in the middle of its answer");
                 How::Failed
             }
         };

@@ -96,7 +96,8 @@ pub fn rotate(folder: &Path, key_file: &Path, write: bool) -> Result<Rotated, Ro
     Ok(Rotated { keys })
 }
 
-fn hold(folder: &Path) -> Result<File, RotateError> {
+/// Keeps other rotations away until what is returned is dropped; none is waited for.
+pub(super) fn hold(folder: &Path) -> Result<File, RotateError> {
     let failed = |cause| RotateError::Lock { folder: folder.to_owned(), cause };
     let mut options = File::options();
     options.create(true).truncate(false).write(true);

@@ -98,7 +98,7 @@ fn broken_off_before_the_second_line_was_cut_off_a_rotation_makes_a_new_key_all_
     let twice = format!("{only}\n{only}\n");
     write_private(&place.key, twice.as_bytes());
     readable(&mut place.open().unwrap());
-    assert_eq!(lines(&place), [only.clone()], "opening finishes it");
+    assert_eq!(lines(&place), std::slice::from_ref(&only), "opening finishes it");
     write_private(&place.key, twice.as_bytes());
     VaultKey::begin(&place.key).unwrap();
     let begun = lines(&place);
