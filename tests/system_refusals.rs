@@ -129,7 +129,7 @@ fn what_is_no_project_is_refused_before_a_branch_or_a_row() {
         2,
         &["permissive"],
     );
-    explained(with(&["--model", "rehearsal/nothing", "--prompt", "x"]), 2, &["rehearsal/nothing"]);
+    explained(with(&["--model", "rehearsal/nothing", "--prompt", "x"]), 2, &["`nothing`", "hello"]);
     explained(with(&["--model=--version", "--prompt", "x"]), 2, &["--version"]);
     explained(with(&["--model", "rehearsal", "--prompt", "   "]), 2, &["empty"]);
 

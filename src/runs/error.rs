@@ -150,11 +150,15 @@ impl Explain for CreateRunError {
             Self::BudgetSpent { run, .. } => {
                 Some(format!("`worca resume {run} --budget AMOUNT` gives it a larger one"))
             }
-            Self::ModelPattern(_)
-            | Self::ManyModels(_)
-            | Self::Scenario(_)
-            | Self::Keep(_)
-            | Self::Ending => None,
+            Self::ModelPattern(_) => {
+                Some("name a model, or several with `*`, such as `--only-model 'claude-*'`".into())
+            }
+            Self::ManyModels(_) => Some("a `*` in a name stands for many models".into()),
+            Self::Scenario(_) => Some(
+                "`--model rehearsal/NAME` plays a built-in one, `rehearsal/./FILE.yaml` your own; docs/rehearsal.md has the form"
+                    .into(),
+            ),
+            Self::Keep(_) | Self::Ending => None,
             Self::Worktree(error) => error.hint(),
             Self::Store(error) => error.hint(),
         }
