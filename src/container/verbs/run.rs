@@ -175,8 +175,13 @@ pub fn inside(name: &str, arguments: &[String], mounted: &[MountFolder]) -> Resu
                     out.push(argument.clone());
                     continue;
                 };
-                out.push("--model".into());
-                out.push(scenario(name, &model, mounted)?.unwrap_or(model));
+                let model = scenario(name, &model, mounted)?.unwrap_or(model);
+                // A value that looks like an option stays the value that it is.
+                if glued.is_some() {
+                    out.push(format!("--model={model}"));
+                } else {
+                    out.extend(["--model".into(), model]);
+                }
             }
             flag if WITH_VALUE.contains(&flag) => {
                 out.push(argument.clone());
@@ -379,6 +384,8 @@ mod tests {
             ask("rehearsal/slow").unwrap(),
             words(&["--model", "rehearsal/slow", "--budget", "--file"])
         );
+        let glued = inside("w", &words(&["--model=--version"]), &mounted).unwrap();
+        assert_eq!(glued.arguments, words(&["--model=--version"]));
         for missing in ["out.yaml", "none.yaml"] {
             let given = format!("rehearsal/{}/{missing}", folder.path().display());
             assert!(matches!(ask(&given), Err(RunError::Scenario { .. })), "{missing}");
