@@ -26,29 +26,10 @@ fn random_id(prefix: char, length: usize) -> String {
     text
 }
 
-macro_rules! id {
-    ($(#[$doc:meta])* $name:ident, $prefix:literal, $length:literal, $what:literal) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
-        #[serde(transparent)]
-        pub struct $name(String);
-
+/// What every checked text has beside its `parse`.
+macro_rules! text {
+    ($name:ident) => {
         impl $name {
-            /// A new random one.
-            pub fn random() -> Self {
-                Self(random_id($prefix, $length))
-            }
-            /// Reads one that this program printed.
-            ///
-            /// # Errors
-            /// When the text has another form.
-            pub fn parse(text: &str) -> Result<Self, ParseIdError> {
-                let body = text.strip_prefix($prefix).unwrap_or("");
-                if body.len() == $length && body.bytes().all(|byte| ALPHABET.contains(&byte)) {
-                    return Ok(Self(text.to_owned()));
-                }
-                Err(ParseIdError { what: $what, text: text.chars().take(60).collect() })
-            }
             /// The text of it.
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -74,6 +55,34 @@ macro_rules! id {
                 Self::parse(&text).map_err(serde::de::Error::custom)
             }
         }
+    };
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal, $length:literal, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// A new random one.
+            pub fn random() -> Self {
+                Self(random_id($prefix, $length))
+            }
+            /// Reads one that this program printed.
+            ///
+            /// # Errors
+            /// When the text has another form.
+            pub fn parse(text: &str) -> Result<Self, ParseIdError> {
+                let body = text.strip_prefix($prefix).unwrap_or("");
+                if body.len() == $length && body.bytes().all(|byte| ALPHABET.contains(&byte)) {
+                    return Ok(Self(text.to_owned()));
+                }
+                Err(ParseIdError { what: $what, text: text.chars().take(60).collect() })
+            }
+        }
+        text!($name);
     };
 }
 
@@ -115,31 +124,8 @@ macro_rules! name {
                 }
                 Err(ParseIdError { what: $what, text: text.chars().take(60).collect() })
             }
-            /// The text of it.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
         }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = ParseIdError;
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                Self::parse(text)
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                Self::parse(&text).map_err(serde::de::Error::custom)
-            }
-        }
+        text!($name);
     };
 }
 

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ids::{PassId, PersonId, RunId, SpawnId, StepName};
 use crate::keys::answer;
+use crate::keys::pattern;
 use crate::keys::rehearsal::{Attempts, Script};
 use crate::keys::slot::SlotName;
 use crate::keys::wire::{Amount, PassRefusal, RefusalKind};
@@ -52,21 +53,8 @@ pub struct Bond {
 impl Bond {
     /// Whether it opens this model.
     pub fn opens(&self, model: &str) -> bool {
-        self.models.is_empty() || self.models.iter().any(|pattern| fits(pattern, model))
+        self.models.is_empty() || self.models.iter().any(|pattern| pattern::fits(pattern, model))
     }
-}
-
-/// Whether a name fits a pattern in which `*` stands for any run of characters.
-fn fits(pattern: &str, name: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(mut name) = name.strip_prefix(start) else { return false };
-    let (between, end) = rest.rsplit_once('*').unwrap_or(("", rest));
-    for part in between.split('*') {
-        // The earliest place leaves the most for what follows.
-        let Some((_, after)) = name.split_once(part) else { return false };
-        name = after;
-    }
-    name.ends_with(end)
 }
 
 /// A pass that lives, or did when it was looked up.

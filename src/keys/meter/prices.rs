@@ -4,10 +4,12 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::Spanned;
 
 use super::{Asked, Counted};
 use crate::failure::{Exit, Explain};
+use crate::keys::own_file::{self, Wrong};
+use crate::keys::pattern;
 
 /// The table that comes with the program.
 const BUILT_IN: &str = include_str!("../../../prices.yaml");
@@ -122,10 +124,8 @@ impl Prices {
         if let Some(path) = own {
             let file = path.display().to_string();
             let failed = |cause| ReadPricesError::Read { file: file.clone(), cause };
-            if std::fs::metadata(path).map_err(failed)?.len() > MOST_BYTES {
-                return Err(ReadPricesError::Large(file));
-            }
-            let text = std::fs::read_to_string(path).map_err(failed)?;
+            let text = own_file::read(path, MOST_BYTES).map_err(failed)?;
+            let text = text.ok_or_else(|| ReadPricesError::Large(file.clone()))?;
             let own = Self::parse(&text, &file)?;
             prices.rows.splice(0..0, own.rows);
             prices.date = format!("{}, with own prices of {}", prices.date, own.date);
@@ -138,35 +138,18 @@ impl Prices {
     /// # Errors
     /// When it is none, with the place.
     pub fn parse(text: &str, file: &str) -> Result<Self, ReadPricesError> {
-        let wrong = |location: Location, what: String| ReadPricesError::Wrong {
+        let wrong = |(location, what): Wrong| ReadPricesError::Wrong {
             file: file.to_owned(),
             line: location.line(),
             column: location.column(),
             what,
         };
-        // A table needs no aliases, and a small text could swell with them.
-        let options = serde_saphyr::options! {
-            alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 0 },
-        };
-        let raw: File = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            let said = error.without_snippet().to_string();
-            let said = said.lines().next().unwrap_or_default().split(" at line ").next().unwrap_or_default();
-            let said = said.chars().filter(|c| !c.is_control()).take(300).collect();
-            wrong(error.location().unwrap_or(Location::UNKNOWN), said)
-        })?;
-        if raw.version.value != VERSION {
-            let what =
-                format!("it is of version {}, and this program reads version {VERSION}", raw.version.value);
-            return Err(wrong(raw.version.referenced, what));
-        }
+        let raw: File = own_file::parse(text).map_err(wrong)?;
+        own_file::check_version(&raw.version, VERSION).map_err(wrong)?;
         if !is_date(&raw.date.value) {
-            return Err(wrong(raw.date.referenced, "`date` is no day such as `2026-01-31`".into()));
+            return Err(wrong((raw.date.referenced, "`date` is no day such as `2026-01-31`".into())));
         }
-        let rows = raw
-            .models
-            .into_iter()
-            .map(|row| row.check().map_err(|(location, what)| wrong(location, what)))
-            .collect::<Result<_, _>>()?;
+        let rows = raw.models.into_iter().map(|row| row.check().map_err(wrong)).collect::<Result<_, _>>()?;
         Ok(Self { rows, date: raw.date.value })
     }
 
@@ -247,36 +230,11 @@ impl Row {
 /// Whether a pattern, in which `*` stands for any characters, fits `slot/model`. It is asked of every row for every call.
 fn fits(pattern: &str, slot: &str, model: &str) -> bool {
     match pattern.strip_prefix(slot).and_then(|rest| rest.strip_prefix('/')) {
-        Some(rest) => matches(rest.as_bytes(), model.as_bytes()),
+        Some(rest) => pattern::fits(rest, model),
         // Most patterns are another slot's; only a star could still make one fit.
         None if pattern.split('/').next().is_some_and(|first| !first.contains('*')) => false,
-        None => matches(pattern.as_bytes(), format!("{slot}/{model}").as_bytes()),
+        None => pattern::fits(pattern, &format!("{slot}/{model}")),
     }
-}
-
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut sign, mut at) = (0, 0);
-    // The last star, and where what it stands for ends so far. It alone is ever widened: what an earlier one stands for
-    // is as short as can be, which leaves the most to the rest.
-    let mut star = None;
-    while let Some(byte) = name.get(at) {
-        match (pattern.get(sign), star) {
-            (Some(b'*'), _) => {
-                star = Some((sign, at));
-                sign += 1;
-            }
-            (Some(wanted), _) if wanted == byte => {
-                sign += 1;
-                at += 1;
-            }
-            (_, Some((last, end))) => {
-                star = Some((last, end + 1));
-                (sign, at) = (last + 1, end + 1);
-            }
-            (_, None) => return false,
-        }
-    }
-    pattern.get(sign..).unwrap_or_default().iter().all(|sign| *sign == b'*')
 }
 
 fn is_date(text: &str) -> bool {
@@ -320,8 +278,6 @@ struct RawLong {
     cache_write_1h: Option<Spanned<f64>>,
     cache_read: Option<Spanned<f64>>,
 }
-
-type Wrong = (Location, String);
 
 impl RawRow {
     fn check(self) -> Result<Row, Wrong> {

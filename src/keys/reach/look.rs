@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::file::{self, MOST_BYTES, MOST_ENTRIES, Seen};
 use super::programs::{ANY, Base, CATALOGUE, FILES, How, PROGRAMS, Program, SYSTEM};
-use super::{Finding, Place, Report, Surroundings, Whose, names, shapes, text};
+use super::{Finding, Place, Report, Surroundings, Whose, names, text};
+use crate::keys::shapes;
 
 /// The most bytes that are read of a file of which only the folder is known.
 const MOST_OF_ANY: u64 = 1024 * 1024;

@@ -11,7 +11,6 @@ mod names;
 mod place;
 mod programs;
 mod project;
-mod shapes;
 mod text;
 
 use std::path::PathBuf;

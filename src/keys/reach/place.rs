@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::shapes;
+use crate::keys::shapes;
 
 /// A place that an agent could find a key in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{names, shapes};
+use super::names;
+use crate::keys::shapes;
 
 /// The most hits that one file is named with.
 const MOST: usize = 8;

@@ -9,7 +9,6 @@
 //!         auth: bearer               # or x-api-key, or none
 //!         plain: true                # take http:// beyond this machine
 
-use std::io::Read as _;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -19,6 +18,7 @@ use serde_saphyr::{Location, Spanned};
 
 use super::{Api, Auth, Endpoint, Origin, ParseOriginError, Slot, SlotName, Slots, Upstream};
 use crate::failure::{Exit, Explain};
+use crate::keys::own_file::{self, Wrong};
 
 /// The version of the format that this program reads.
 const VERSION: u32 = 1;
@@ -138,9 +138,6 @@ impl<'de> Deserialize<'de> for Apis {
     }
 }
 
-/// Where in the file, and what is wrong.
-type Wrong = (Location, String);
-
 impl Slots {
     /// The built-in slots with those of a file. `anthropic` goes to the origin given here when there is one,
     /// whatever the file says.
@@ -152,7 +149,9 @@ impl Slots {
         if let Some(path) = file {
             let name = path.display().to_string();
             let failed = |cause| ReadSlotsError::Read { file: name.clone(), cause };
-            let text = read(path).map_err(failed)?.ok_or_else(|| ReadSlotsError::Large(name.clone()))?;
+            let text = own_file::read(path, MOST_BYTES)
+                .map_err(failed)?
+                .ok_or_else(|| ReadSlotsError::Large(name.clone()))?;
             slots.add(&text, &name)?;
             slots.file = Some(name);
         }
@@ -175,23 +174,8 @@ impl Slots {
             column: location.column(),
             what,
         };
-        // A slots file needs no aliases, and a small text could swell with them.
-        let options = serde_saphyr::options! {
-            alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 0 },
-        };
-        let raw: File = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            let said = error.without_snippet().to_string();
-            let said = said.lines().next().unwrap_or_default().split(" at line ").next().unwrap_or_default();
-            // The parser's advice is for programs.
-            let said = said.split(", set DuplicateKeyPolicy").next().unwrap_or_default();
-            let said = said.chars().filter(|c| !c.is_control()).take(300).collect();
-            wrong((error.location().unwrap_or(Location::UNKNOWN), said))
-        })?;
-        if raw.version.value != VERSION {
-            let what =
-                format!("it is of version {}, and this program reads version {VERSION}", raw.version.value);
-            return Err(wrong((raw.version.referenced, what)));
-        }
+        let raw: File = own_file::parse(text).map_err(wrong)?;
+        own_file::check_version(&raw.version, VERSION).map_err(wrong)?;
         for (name, slot) in raw.slots.0 {
             let at = name.referenced;
             let name = SlotName::parse(&name.value).map_err(|error| wrong((at, error.to_string())))?;
@@ -234,17 +218,6 @@ impl Slots {
         self.all.push(Slot { name, apis, upstream: Upstream::Provider(endpoint), auth });
         Ok(())
     }
-}
-
-/// What a plain file holds; `None` when it is larger than one may be.
-fn read(path: &Path) -> std::io::Result<Option<String>> {
-    // Looked at before it is opened, because opening a pipe would wait for somebody to write to it.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::other("it is not a plain file"));
-    }
-    let mut text = String::new();
-    let length = std::fs::File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
-    Ok((length as u64 <= MOST_BYTES).then_some(text))
 }
 
 fn endpoint(name: &SlotName, at: Location, written: &FileSlot) -> Result<Option<Endpoint>, Wrong> {

@@ -4,6 +4,8 @@
 use bytes::{Bytes, BytesMut};
 use memchr::memmem::Finder;
 
+use crate::keys::shapes;
+
 /// Replaces each occurrence of one byte string. It holds back what may be the beginning of an occurrence, which is
 /// less than the string's length, and passes everything else on as it came.
 pub(super) struct Blot {
@@ -57,7 +59,8 @@ fn blot_all(text: &mut [u8], needle: &[u8]) {
     }
 }
 
-/// How keys and tokens begin, and how many characters follow at least.
+/// A wider net than [`shapes`] has: what stands in an error is cut short or has lost its letters at times, and here a
+/// word too many does no harm. How it begins, and how many characters follow at least.
 const SHAPES: &[(&[u8], usize)] = &[
     (b"sk-", 12),
     (b"sk_", 12),
@@ -98,6 +101,13 @@ pub(super) fn blot_keys(text: &mut [u8], needle: &[u8]) {
                 key.fill(b'*');
                 from += length;
             }
+        }
+    }
+    let mut from = 0;
+    while let Some(key) = shapes::find(text, from) {
+        from = key.end;
+        if let Some(key) = text.get_mut(key.at..key.end) {
+            key.fill(b'*');
         }
     }
 }
@@ -148,6 +158,10 @@ mod tests {
             blot_keys(&mut text, b"");
             assert_eq!(String::from_utf8(text).unwrap(), wanted);
         }
+        // What no beginning above covers, the shapes of the check for keys in reach do.
+        let mut text = format!("no: nvapi-{}", "aB3-".repeat(12)).into_bytes();
+        blot_keys(&mut text, b"");
+        assert_eq!(String::from_utf8(text).unwrap(), format!("no: {}", "*".repeat(6 + 48)));
         let mut text = b"my own-key here".to_vec();
         blot_keys(&mut text, b"own-key");
         assert_eq!(text, b"my ******* here");

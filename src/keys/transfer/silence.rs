@@ -28,10 +28,6 @@ impl Silence {
         let over = *self.last.get_or_insert(now) + self.limit;
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(over)));
         loop {
-            if timer.deadline() > over {
-                // Only a clock that runs backwards could do that.
-                timer.as_mut().reset(over);
-            }
             ready!(timer.as_mut().poll(context));
             if over <= Instant::now() {
                 return Poll::Ready(());

@@ -144,3 +144,19 @@ fn stars_stand_for_anything_and_cost_no_time() {
     assert!(!fits("a/b", "a", "bc") && !fits("a/bc", "a", "b") && !fits("a/*c", "a", "cb"));
     assert!(!fits(&format!("a/{}b", "*a".repeat(100)), "a", &"a".repeat(10_000)));
 }
+
+#[test]
+fn a_table_that_is_no_plain_file_or_too_long_is_refused_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prices.yaml");
+    std::fs::File::create(&path).unwrap().set_len(MOST_BYTES + 1).unwrap();
+    assert!(matches!(Prices::read(Some(&path)), Err(ReadPricesError::Large(_))));
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let pipe = folder.path().join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let error = Prices::read(Some(&pipe)).unwrap_err();
+        assert!(matches!(error, ReadPricesError::Read { .. }), "{error}");
+    }
+}

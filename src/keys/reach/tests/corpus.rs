@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::super::{shapes, text};
+use super::super::text;
 use super::*;
+use crate::keys::shapes;
 
 #[test]
 fn each_shape_is_known_in_quotes_in_a_url_behind_an_escape_and_in_a_line() {
